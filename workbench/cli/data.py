@@ -1,0 +1,113 @@
+"""ingest, info, events, sql, incidents: from dumps to questions."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+
+from workbench.cli.common import JsonOption, StoreOption, existing_store, progress, say, show, write_json
+from workbench.errors import SpecificationError, UsageError
+from workbench.store.store import open as open_store
+
+__all__ = ["register"]
+
+SqlFormat = StrEnum("SqlFormat", ["table", "csv", "json", "parquet"])
+ClockOption = Annotated[list[str], typer.Option("--clock", metavar="GLOB=ZONE", help="Zone of times that name none, by file.")]
+
+
+def _clocks(texts: list[str]) -> dict[str, str]:
+    mistakes = [f"--clock {text}: expected GLOB=ZONE, such as 'bmc/*=America/Chicago'" for text in texts if "=" not in text]
+    if mistakes:
+        raise SpecificationError("the command line", mistakes)
+    return dict(text.rsplit("=", 1) for text in texts)
+
+
+def ingest(
+    paths: Annotated[list[Path], typer.Argument(help="Files and folders of dumps.")],
+    store: StoreOption,
+    clock: ClockOption = [],  # noqa: B006 -- typer needs a literal default and copies it
+    year: Annotated[int | None, typer.Option(help="Year of the first record, for stamps without one.")] = None,
+    mapping: Annotated[Path | None, typer.Option("--map", help="TOML file that says what ambiguous columns mean.")] = None,
+    memory: Annotated[str, typer.Option(help="Bound on memory.")] = "2GB",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what would be read; write nothing.")] = False,
+    json: JsonOption = None,
+) -> int:
+    """Load dumps into a store; the same content again is a no-op."""
+    target = open_store(store, create=not dry_run)
+    with progress("ingest", unit_bytes=True) as tell:
+        report = target.ingest(
+            paths, clock=_clocks(clock), year=year, mapping=mapping, memory=memory, dry_run=dry_run, progress=tell
+        )
+    if not write_json(report.to_json(), json):
+        show(report.table())
+    say(report.summary)
+    return report.exit_code
+
+
+def info(store: StoreOption, json: JsonOption = None) -> None:
+    """Say what a store holds: span, entities, metrics, coverage, rejects, join hit rates."""
+    facts = existing_store(store).info()
+    if not write_json(facts.to_json(), json):
+        for title, frame in facts.sections():
+            show(frame, title=title)
+
+
+def events(store: StoreOption, json: JsonOption = None) -> None:
+    """List event kinds with their counts."""
+    kinds = existing_store(store).event_kinds()
+    if not write_json(kinds.to_dicts(), json):
+        show(kinds)
+
+
+def sql(
+    query: Annotated[str, typer.Argument(help="One SELECT on samples, events, jobs, gpu, host ...")],
+    store: StoreOption,
+    form: Annotated[SqlFormat, typer.Option("--format", help="How to print.")] = SqlFormat.table,
+    out: Annotated[Path | None, typer.Option(help="Write to this file instead of stdout.")] = None,
+) -> None:
+    """Ask the store in DuckDB SQL (read-only)."""
+    frame = existing_store(store).sql(query)
+    if form is SqlFormat.table and out is None:
+        show(frame, limit=200)
+        return
+    if form is SqlFormat.parquet:
+        if out is None:
+            raise UsageError("Parquet is binary; name a file with --out FILE.parquet.")
+        frame.write_parquet(out)
+    else:
+        text = _text(frame, form)
+        if out is None:
+            sys.stdout.write(text)
+            return
+        out.write_text(text, encoding="utf-8")
+    say(f"written: {out} ({frame.height} rows)")
+
+
+def _text(frame: pl.DataFrame, form: SqlFormat) -> str:
+    if form is SqlFormat.json:
+        return frame.write_json() + "\n"
+    nested = [name for name, kind in frame.schema.items() if kind.is_nested()]
+    flat = frame.with_columns(pl.col(name).cast(pl.List(pl.String)).list.join(" ") for name in nested)
+    return flat.write_csv() if form is SqlFormat.csv else str(flat) + "\n"
+
+
+def incidents(
+    outcome: Annotated[str, typer.Option(help="kind[:code,code][@glob], such as xid:48,94,95.")],
+    store: StoreOption,
+    json: JsonOption = None,
+) -> None:
+    """List the incidents that a selector finds."""
+    found = existing_store(store).incidents(outcome).table()
+    if not write_json(found.to_dicts(), json):
+        show(found.drop("message"))
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    for command in (ingest, info, events, sql, incidents):
+        app.command()(command)
