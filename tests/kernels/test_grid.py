@@ -25,10 +25,10 @@ def test_mean_is_that_of_polars(seed, samples):
     assert counts.sum() == ((cell >= 0) & (cell < 6)).sum()
 
 
-def test_hold_stops_at_its_limit_and_never_looks_back():
-    values = np.array([[np.nan, 2.0, np.nan, np.nan, np.nan, 5.0]])
-    np.testing.assert_array_equal(hold(values, 2), [[np.nan, 2, 2, 2, np.nan, 5]])
-    np.testing.assert_array_equal(hold(values, 0), values)
+def test_hold_bridges_near_observations_only():
+    values = np.array([[np.nan, 2.0, np.nan, np.nan, 5.0, np.nan]])
+    np.testing.assert_array_equal(hold(values, 3), [[np.nan, 2, 2, 2, 5, np.nan]])
+    np.testing.assert_array_equal(hold(values, 2), values)
 
 
 def test_increases_keep_integers_exact_above_two_to_the_53():

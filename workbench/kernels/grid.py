@@ -59,21 +59,35 @@ def grid_count(row: Ints, cell: Ints, shape: tuple[int, int]) -> Floats:
 
 
 def hold(values: Floats, cells: int) -> Floats:
-    """Carry each observation forward over at most ``cells`` empty cells.
+    """Carry observations forward into the empty cells between two that are near each other.
 
     A metric that is sampled every 15 minutes is known on a one-minute grid between two samples,
-    and unknown once a sample is missing.
+    and unknown once a sample is missing. After the last observation nothing is filled.
+
+    Parameters
+    ----------
+    values : (entity, cell) float64
+        NaN: not observed.
+    cells : int
+        Two observations at most this many cells apart are near.
+
+    Returns
+    -------
+    (entity, cell) float64
 
     Examples
     --------
-    >>> hold(np.array([[1.0, np.nan, np.nan, 4.0]]), 1)
-    array([[ 1.,  1., nan,  4.]])
+    >>> hold(np.array([[1.0, np.nan, 3.0, np.nan, np.nan, 4.0]]), 2)
+    array([[ 1.,  1.,  3., nan, nan,  4.]])
     """
-    if cells <= 0:
+    if cells <= 1:
         return values.copy()
-    position = np.arange(values.shape[1])
-    last = np.maximum.accumulate(np.where(np.isfinite(values), position, -1), axis=1)
-    near = (last >= 0) & (position - last <= cells)
+    width = values.shape[1]
+    position = np.arange(width)
+    seen = np.isfinite(values)
+    last = np.maximum.accumulate(np.where(seen, position, -1), axis=1)
+    coming = np.minimum.accumulate(np.where(seen, position, 2 * width)[:, ::-1], axis=1)[:, ::-1]
+    near = seen | ((last >= 0) & (coming < width) & (coming - last <= cells))
     filled = np.take_along_axis(values, np.maximum(last, 0), axis=1)
     return np.where(near, filled, np.nan)
 
