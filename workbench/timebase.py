@@ -79,12 +79,13 @@ def format_duration(seconds: float) -> str:
     >>> format_duration(7200), format_duration(5400), format_duration(0.25), format_duration(90)
     ('2h', '90m', '250ms', '90s')
     """
-    if 0 < seconds < 1:
+    if 0 < seconds < 1 and float(f"{seconds * 1e3:g}") == seconds * 1e3:
         return f"{seconds * 1e3:g}ms"
     for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
         if seconds >= size and seconds % size == 0:
             return f"{int(seconds // size)}{unit}"
-    return f"{seconds:g}s"
+    whole = seconds == int(seconds)  # never 1e+06s, which parse_duration could not read back
+    return f"{int(seconds)}s" if whole else f"{seconds:.6f}".rstrip("0").rstrip(".") + "s"
 
 
 def to_us(moment: datetime) -> int:
