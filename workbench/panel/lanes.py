@@ -1,0 +1,195 @@
+"""Events around a moment, by lane: counts for drawing, rows for reading, jobs, and the gaps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from workbench.figures.incident import Bar, Lane, Moment
+from workbench.model.incident import Incident
+from workbench.panel.peers import host_of
+from workbench.panel.view import View, as_moment, as_text, look
+from workbench.timebase import MICROS, format_us, to_us
+
+if TYPE_CHECKING:
+    from workbench.store.store import Store
+
+__all__ = ["LANES", "bars", "event_counts", "event_rows", "job_rows", "lane_of", "lanes", "moment_of", "nearest_note"]
+
+Span = tuple[int, int]
+
+#: Lanes from top to bottom, with the first words of the event kinds that lie in them.
+LANES: dict[str, tuple[str, ...]] = {
+    "xid/sxid": ("xid", "sxid", "nvlink", "ecc", "gpu", "throttle"),
+    "kernel": ("kernel", "mce", "aer", "oom", "edac", "pcie", "reboot", "boot", "lockup", "hung", "panic", "segfault"),
+    "jobs": ("job", "drain", "resume", "nccl", "straggler", "slowdown", "node", "slurm", "step"),
+    "link": ("link", "port", "ib", "switch", "roce", "ethernet", "nic", "optic"),
+    "nfs": ("nfs", "storage", "disk", "nvme", "filesystem", "mount", "lustre", "checkpoint"),
+    "other": (),
+}
+_MOST_BARS = 3
+
+
+def lane_of(kind: str) -> str:
+    """Tell the lane of an event kind by the first word of it.
+
+    Examples
+    --------
+    >>> lane_of("sxid"), lane_of("nccl.timeout"), lane_of("link.flap"), lane_of("anything")
+    ('xid/sxid', 'jobs', 'link', 'other')
+    """
+    first = kind.split(".", 1)[0].split(":", 1)[0].split("_", 1)[0]
+    return next((lane for lane, starts in LANES.items() if first in starts), "other")
+
+
+def moment_of(incident: Incident) -> Moment:
+    """Give when an incident was recorded, and the bounds within which it happened, for drawing."""
+    what = f"{incident.kind} {incident.code}" if incident.code else incident.kind
+    return Moment(
+        ts_us=to_us(incident.ts),
+        low_us=to_us(incident.ts_low),
+        high_us=to_us(incident.ts_high),
+        label=f"{what} on {incident.entity}",
+    )
+
+
+def _is_own(incident: Incident) -> str:
+    """SQL condition: the event is on the entity, its host, anything in that host, or its job."""
+    names = {incident.entity, incident.host, host_of(incident.entity), incident.job} - {None}
+    terms = [f"entity = {as_text(str(name))}" for name in sorted(map(str, names))]
+    host = incident.host or host_of(incident.entity)
+    if host is not None:
+        terms.append(f"starts_with(entity, {as_text(host + '/')})")
+    return "(" + " or ".join(terms) + ")"
+
+
+def event_counts(store: Store, incident: Incident, span: Span, cells: int) -> View:
+    """Count events per lane's kind, place and cell of a span.
+
+    Parameters
+    ----------
+    store : Store
+    incident : Incident
+        Events on its entity, its host, anything in that host, and its job count as ``own``.
+    span : (low, high)
+        UTC microseconds; ``high`` is not within.
+    cells : int
+
+    Returns
+    -------
+    View
+        ``kind, own, cell, events, code, first, message``; code and message are those of the first.
+    """
+    step = max(1, -(-(span[1] - span[0]) // cells))
+    sql = (
+        f"select kind, {_is_own(incident)} as own, (epoch_us(ts) - {span[0]}) // {step} as cell, count(*) as events,\n"
+        "  arg_min(code, ts) as code, min(ts) as first, arg_min(message, ts) as message\n"
+        f"from events where ts >= {as_moment(span[0])} and ts < {as_moment(span[1])}\n"
+        "group by all order by kind, own, cell"
+    )
+    return look(store, "timeline", sql)
+
+
+def lanes(counts: View, jobs: View, span: Span, cells: int) -> list[Lane]:
+    """Arrange counted events and jobs as rows of a picture."""
+    frame = counts.frame.with_columns(lane=pl.col("kind").map_elements(lane_of, return_dtype=pl.String))
+    step = max(1, -(-(span[1] - span[0]) // cells))
+    result = []
+    for name in LANES:
+        rows = frame.filter(pl.col("lane") == name)
+        own, other = (_filled(rows.filter(pl.col("own") == mine), cells) for mine in (True, False))
+        tips = {
+            int(cell): _tip(part, span[0] + int(cell) * step, step)
+            for (cell,), part in rows.group_by("cell", maintain_order=True)
+        }
+        result.append(Lane(name=name, own=own, other=other, tips=tips, bars=bars(jobs) if name == "jobs" else ()))
+    return result
+
+
+def _filled(rows: pl.DataFrame, cells: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    counts = np.zeros(cells, dtype=np.int64)
+    np.add.at(counts, rows["cell"].to_numpy(), rows["events"].to_numpy())
+    return counts
+
+
+def _tip(part: pl.DataFrame, start_us: int, step_us: int) -> str:
+    totals = part.group_by("kind", maintain_order=True).agg(pl.col("events").sum()).sort("events", descending=True)
+    told = ", ".join(f"{kind} ×{count}" for kind, count in totals.head(4).iter_rows())
+    first = part.sort("first").row(0, named=True)
+    message = (first["message"] or "")[:120]
+    return f"{format_us(start_us)} + {step_us / MICROS:g}s: {told}. First: {message}"
+
+
+def event_rows(store: Store, incident: Incident, span: Span, *, limit: int = 500) -> View:
+    """Give the events of a span to read, at most ``limit``: own first, then the nearest to the incident.
+
+    Returns
+    -------
+    View
+        ``ts, ts_low, ts_high, lane kind, code, severity, entity, own, message``, by time; the note
+        says what was left out, or what is nearest where there is nothing.
+    """
+    inside = f"ts >= {as_moment(span[0])} and ts < {as_moment(span[1])}"
+    middle = as_moment(min(max(to_us(incident.ts), span[0]), span[1]))
+    sql = (
+        "select ts, ts_low, ts_high, kind, code, severity, entity, own, message from (\n"
+        f"  select *, {_is_own(incident)} as own from events where {inside}\n"
+        f"  order by own desc, abs(epoch_us(ts) - epoch_us({middle})), entity, kind, message limit {limit}\n"
+        ") order by ts, entity, kind, message"
+    )
+    view = look(store, "events", sql)
+    if view.frame.is_empty():
+        return View(name=view.name, sql=sql, frame=view.frame, note=nearest_note(store, "events", span))
+    if view.frame.height < limit:
+        return view
+    total = int(store.sql(f"select count(*) as n from events where {inside}")["n"][0])
+    cut = f"{limit:,} of {total:,} events: those on the entity itself, then the nearest to the incident"
+    return View(name=view.name, sql=sql, frame=view.frame, note=cut if total > limit else "")
+
+
+def nearest_note(store: Store, source: str, span: Span, where: str = "true") -> str:
+    """Say that a span holds no rows of a view, and when the nearest ones are."""
+    sql = (
+        f"select max(ts) filter (ts < {as_moment(span[0])}) as before, min(ts) filter (ts >= {as_moment(span[1])}) as after\n"
+        f"from {source} where {where}"
+    )
+    before, after = store.sql(sql).row(0)
+    near = [
+        f"{word} {format_us(to_us(ts))}"
+        for word, ts in (("last before:", before), ("first after:", after))
+        if ts is not None
+    ]
+    found = "; ".join(near) if near else "none at any time"
+    return f"no rows from {format_us(span[0])} to {format_us(span[1])} ({found})"
+
+
+def job_rows(store: Store, incident: Incident, span: Span) -> View:
+    """Give the jobs that ran on the incident's host (or the incident's own job) within a span."""
+    host = incident.host or host_of(incident.entity)
+    terms = [f"list_contains(entities, {as_text(host)})"] if host else []
+    if incident.job:
+        terms.append(f"job = {as_text(incident.job)}")
+    sql = (
+        'select job, attempt, submitted, start, "end", state, exit, "user", len(entities) as entities from jobs\n'
+        f'where start < {as_moment(span[1])} and ("end" is null or "end" >= {as_moment(span[0])})\n'
+        f"  and ({' or '.join(terms) or 'false'}) order by start, job"
+    )
+    return look(store, "jobs", sql)
+
+
+def bars(jobs: View) -> list[Bar]:
+    """Give the last few jobs as bars; the row says how many more there are."""
+    rows = jobs.frame.tail(_MOST_BARS).to_dicts()
+    more = jobs.frame.height - len(rows)
+    tail = f" (and {more} earlier)" if more > 0 else ""
+    return [
+        Bar(
+            start_us=to_us(row["start"]),
+            end_us=None if row["end"] is None else to_us(row["end"]),
+            label=f"{row['job']} {row['state'] or 'running'}, {row['user'] or 'user not known'}, {row['entities']} hosts"
+            + (tail if at == 0 else ""),
+        )
+        for at, row in enumerate(rows)
+    ]

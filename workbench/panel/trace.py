@@ -1,0 +1,220 @@
+"""One metric of one entity beside its peers, at the resolution of a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from workbench.errors import UnknownNameError
+from workbench.figures.incident import Trace
+from workbench.kernels.envelope import envelope, gaps
+from workbench.kernels.grid import increases
+from workbench.model.panel import Panel
+from workbench.panel.lanes import Span, nearest_note
+from workbench.panel.peers import FEWEST, Peers
+from workbench.panel.view import View, as_moment, as_name, as_text, look
+from workbench.timebase import MICROS, format_duration
+
+if TYPE_CHECKING:
+    from workbench.store.store import Store
+
+__all__ = ["Metric", "Traced", "metric_of", "metrics_of", "trace"]
+
+#: Beyond this many rows of one entity the means of the grid are drawn, and the note says so.
+_MOST_ROWS = 400_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """Where one metric lies and what it means, as the catalog says."""
+
+    name: str
+    entity_kind: str
+    table: str
+    column: str
+    unit: str
+    kind: str
+    interval_s: float
+
+    @property
+    def title(self) -> str:
+        """Name with the unit of what is drawn: counters are drawn as rates."""
+        unit = self.unit or "unit?"
+        return f"{self.name} [{unit}/s]" if self.kind == "counter" else f"{self.name} [{unit}]"
+
+
+def metrics_of(store: Store, entity_kind: str) -> list[Metric]:
+    """Give the metrics of a kind of entity, by name."""
+    rows = store.catalog().filter(pl.col("entity_kind") == entity_kind).sort("metric")
+    return [_metric(row) for row in rows.iter_rows(named=True)]
+
+
+def metric_of(store: Store, name: str) -> Metric:
+    """Give one metric.
+
+    Raises
+    ------
+    UnknownNameError
+        With the nearest names.
+    """
+    catalog = store.catalog()
+    rows = catalog.filter(pl.col("metric") == name)
+    if rows.is_empty():
+        raise UnknownNameError("metric", name, catalog["metric"].to_list(), "See store.catalog().")
+    return _metric(rows.row(0, named=True))
+
+
+def _metric(row: dict[str, Any]) -> Metric:
+    return Metric(
+        name=row["metric"],
+        entity_kind=row["entity_kind"],
+        table=row["table"],
+        column=row["column"],
+        unit=row["unit"] or "",
+        kind=row["kind"] or "gauge",
+        interval_s=float(row["interval_s"] or 0.0),
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Traced:
+    """A metric drawn: the points, the query, and how many rows became how many points."""
+
+    metric: Metric
+    trace: Trace
+    view: View
+    rows: int
+    points: int
+
+    @property
+    def subtitle(self) -> str:
+        """Interval, rows and points in words."""
+        every = f"every {format_duration(self.metric.interval_s)}" if self.metric.interval_s else "interval?"
+        return f"{every}, {self.rows:,} rows drawn as {self.points:,} points"
+
+
+def trace(store: Store, metric: Metric, span: Span, *, peers: Peers, panel: Panel, past: NDArray[np.float64]) -> Traced:
+    """Read one metric of an entity and set it beside its peers.
+
+    Parameters
+    ----------
+    store : Store
+    metric : Metric
+    span : (low, high)
+        UTC microseconds.
+    peers : Peers
+        Whose ``entity`` is drawn.
+    panel : Panel
+        Holds the entity and its peers over the span; its grid is the resolution of the picture.
+    past : (time,) float64
+        The entity's own baseline, on the same scale as the panel.
+    """
+    step, start = round(panel.step_s * MICROS), int(panel.ts_us[0])
+    points = _points(store, metric, peers.entity, span=span, grid=(start, step, panel.ts_us.size))
+    low, mean, high, view = points.low, points.mean, points.high, points.view
+    row = panel.entities.index(peers.entity) if peers.entity in panel.entities else None
+    if points.rows and row is not None:
+        held = panel.metric(metric.name)[row]
+        low, mean, high = (np.where(np.isnan(part), held, part) for part in (low, mean, high))
+    bands, words = _peer_bands(panel, metric.name, peers)
+    drawn = Trace(
+        x_us=panel.ts_us + step // 2,
+        low=low,
+        mean=mean,
+        high=high,
+        peer_low=bands[0],
+        peer_middle=bands[1],
+        peer_high=bands[2],
+        past=_past(past),
+        gaps=gaps(
+            points.ts_us,
+            start_us=span[0],
+            end_us=span[1],
+            longest_us=max(round(2.5 * metric.interval_s * MICROS), step),
+        ),
+        notes=[*([view.note] if view.note else []), *words],
+    )
+    return Traced(metric=metric, trace=drawn, view=view, rows=points.rows, points=int(np.isfinite(mean).sum()))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Points:
+    ts_us: NDArray[np.int64]  # sorted; of the rows, or of the cells that hold rows
+    rows: int
+    low: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    high: NDArray[np.float64]
+    view: View
+
+
+def _points(store: Store, metric: Metric, entity: str, *, span: Span, grid: tuple[int, int, int]) -> _Points:
+    start, step, cells = grid
+    table, column = as_name(metric.table), as_name(metric.column)
+    where = f"entity = {as_text(entity)} and {column} is not null"
+    inside = f"{where} and ts >= {as_moment(span[0])} and ts < {as_moment(span[1])}"
+    if metric.interval_s and (span[1] - span[0]) / (metric.interval_s * MICROS) > _MOST_ROWS:
+        return _binned(store, metric, f"from {table} where {inside}", grid)
+    sql = f"select ts, {column} as value from {table}\nwhere {inside} order by ts"
+    frame = store.sql(sql)
+    note = "" if frame.height else nearest_note(store, table, span, where)
+    ts, values = _values(frame, metric)
+    low, mean, high = envelope(ts, values, start_us=start, step_us=step, cells=cells)
+    view = View(name=metric.name, sql=sql, frame=frame, note=note)
+    return _Points(ts_us=ts, rows=ts.size, low=low, mean=mean, high=high, view=view)
+
+
+def _binned(store: Store, metric: Metric, source: str, grid: tuple[int, int, int]) -> _Points:
+    """Let the database take the smallest and largest value per cell, where rows are very many."""
+    start, step, cells = grid
+    value = f"{as_name(metric.column)}::double"
+    sql = (
+        f"select (epoch_us(ts) - {start}) // {step} as cell, count(*) as rows,\n"
+        f"  min({value}) as low, avg({value}) as mean, max({value}) as high {source} group by cell order by cell"
+    )
+    view = look(store, metric.name, sql, note=f"rows taken together per {format_duration(step / MICROS)}")
+    at = view.frame["cell"].to_numpy()
+    curves = np.full((3, cells), np.nan)
+    if metric.kind != "counter":  # of a counter the rates of the panel are drawn in their place
+        curves[:, at] = view.frame.select("low", "mean", "high").to_numpy().T
+    rows = int(view.frame["rows"].sum())
+    low, mean, high = curves
+    return _Points(ts_us=start + at * step + step // 2, rows=rows, low=low, mean=mean, high=high, view=view)
+
+
+def _values(frame: pl.DataFrame, metric: Metric) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Give times and values; of a counter the increase per second since the row before."""
+    ts = frame["ts"].dt.timestamp("us").to_numpy()
+    raw = frame["value"].to_numpy()
+    if metric.kind != "counter" or not ts.size:
+        return ts, raw.astype(np.float64)
+    first = np.zeros(ts.size, dtype=np.bool_)
+    first[0] = True
+    passed_s = np.diff(ts, prepend=ts[:1]) / MICROS
+    rate = np.full(ts.size, np.nan)
+    np.divide(increases(raw, first), passed_s, out=rate, where=passed_s > 0)
+    return ts, rate
+
+
+def _peer_bands(panel: Panel, name: str, peers: Peers) -> tuple[Sequence[NDArray[np.float64]], list[str]]:
+    """Give the 5, 50 and 95 % points of the peers per cell, where enough of them were observed."""
+    at = [panel.entities.index(other) for other in peers.others if other in panel.entities]
+    bands = np.full((3, panel.ts_us.size), np.nan)
+    values = panel.metric(name)[at]
+    enough = np.isfinite(values).sum(axis=0) >= FEWEST
+    if enough.any():
+        bands[:, enough] = np.nanquantile(values[:, enough], (0.05, 0.5, 0.95), axis=0)
+        return tuple(bands), []
+    return tuple(bands), [f"too few peers ({len(at)})"]
+
+
+def _past(values: NDArray[np.float64]) -> tuple[float, float, float] | None:
+    known = values[np.isfinite(values)]
+    if known.size < 3:
+        return None
+    low, middle, high = np.quantile(known, (0.05, 0.5, 0.95))
+    return float(low), float(middle), float(high)
