@@ -17,6 +17,8 @@ from workbench.errors import UsageError
 
 __all__ = [
     "MICROS",
+    "LocalClock",
+    "YearClock",
     "epoch_unit",
     "format_duration",
     "format_us",
@@ -161,9 +163,7 @@ def local_to_utc(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
     """Convert wall-clock times, in file order, to UTC; tell what stays open.
 
-    In the hour that autumn repeats, file order decides: times before the clock falls back by
-    ten minutes or more are the first pass, times after it the second. A run of repeated-hour
-    times in which the fall is never seen could be either pass.
+    The machine's zone is never used, and nothing is moved in silence.
 
     Parameters
     ----------
@@ -175,9 +175,11 @@ def local_to_utc(
     Returns
     -------
     low, high : (row,) int64
-        Earliest and latest UTC microseconds each row can mean; equal where it is certain.
+        Earliest and latest UTC microseconds each row can mean; equal where it is certain. In the
+        hour that autumn repeats, see :class:`LocalClock`.
     exists : (row,) bool
-        False where spring skips that wall-clock time; such rows are no time at all.
+        False where spring skips that wall-clock time; such rows are no time at all, and ``low``
+        and ``high`` are what the clock before and after the change would make of them.
 
     Examples
     --------
@@ -186,38 +188,157 @@ def local_to_utc(
     >>> [format_us(t) for t in low], bool((low == high).all()), bool(exists.all())
     (['2025-10-26T00:30:00Z', '2025-10-26T01:10:00Z'], True, True)
     """
-    tz = zone_of(zone)
-    wall = np.asarray(local_us, dtype=np.int64)
-    early, late = _both_passes(wall, tz)
-    repeated = early < late
-    exists = early <= late
-    low, high = early.copy(), late.copy()
-    for start, stop in _runs(repeated):
-        block = wall[start:stop]
-        falls = np.flatnonzero(np.diff(block) <= -600 * MICROS)
-        if falls.size:
-            cut = start + int(falls[0]) + 1
-            high[start:cut] = early[start:cut]
-            low[cut:stop] = late[cut:stop]
-    return low, high, exists
+    return LocalClock(zone).to_utc(local_us)
 
 
-def _both_passes(wall: NDArray[np.int64], tz: ZoneInfo) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give UTC of both folds; early > late marks a time that spring skips."""
-    minutes, inverse = np.unique(wall // (60 * MICROS), return_inverse=True)
-    early = np.empty(minutes.size, np.int64)
-    late = np.empty(minutes.size, np.int64)
-    for index, minute in enumerate(minutes.tolist()):
-        naive = _EPOCH.replace(tzinfo=None) + timedelta(minutes=minute)
-        for fold, target in ((0, early), (1, late)):
-            offset = naive.replace(tzinfo=tz, fold=fold).utcoffset() or timedelta()
-            target[index] = offset // timedelta(microseconds=1)
-    return wall - early[inverse], wall - late[inverse]
+class LocalClock:
+    """The clock on the wall of one zone, read in file order over any number of calls.
+
+    Autumn repeats an hour, and file order is the only tie-break: where the wall clock falls back
+    once by ten minutes or more within that hour, what stands before is the first pass and what
+    follows the second. Where it never falls, or falls more than once (then the order is not that
+    of time), both passes stay possible.
+
+    Parameters
+    ----------
+    zone : str
+        IANA name.
+
+    Examples
+    --------
+    >>> clock = LocalClock("Europe/Berlin")
+    >>> half_past_two = np.array([to_us(datetime(2025, 10, 26, 2, 30, tzinfo=UTC))])
+    >>> low, high, exists = clock.to_utc(half_past_two)
+    >>> format_us(low[0]), format_us(high[0])
+    ('2025-10-26T00:30:00Z', '2025-10-26T01:30:00Z')
+    """
+
+    def __init__(self, zone: str) -> None:
+        self._zone = zone_of(zone)
+        self._last: int | None = None  # wall clock of the last row, where it lies in a repeated hour
+        self._second = False  # whether that row is known to be of the second pass
+
+    def to_utc(self, local_us: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+        """Convert the next rows; as :func:`local_to_utc`."""
+        wall = np.asarray(local_us, dtype=np.int64)
+        first, second = _both_passes(wall, self._zone)
+        exists = first <= second
+        low, high = np.minimum(first, second), np.maximum(first, second)
+        repeated = exists & (low < high)
+        for start, stop in _runs(repeated, wall):
+            cut = self._second_pass(wall[start:stop], continues=start == 0)
+            if cut is not None:
+                high[start : start + cut] = low[start : start + cut]
+                low[start + cut : stop] = high[start + cut : stop]
+            self._second = cut is not None and start + cut < stop
+        if wall.size:
+            self._last = int(wall[-1]) if repeated[-1] else None
+        return low, high, exists
+
+    def _second_pass(self, block: NDArray[np.int64], *, continues: bool) -> int | None:
+        """Give the index where the second pass begins; None where that stays open."""
+        before = self._last if continues and self._last is not None else block[0]
+        if abs(int(block[0]) - int(before)) > _DAY:
+            before = block[0]
+        elif continues and self._last is not None and self._second:
+            return 0
+        falls = np.flatnonzero(np.diff(block, prepend=before) <= -_FALL)
+        return int(falls[0]) if falls.size == 1 else None
 
 
-def _runs(mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], mask, [False])).astype(np.int8)))
-    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+class YearClock:
+    """Years for stamps that carry none (``Nov  2 03:14:01``), in file order over many calls.
+
+    Each stamp takes the year that brings it nearest to the one before, so that New Year inside a
+    file is found, and a straggler after it too.
+
+    Parameters
+    ----------
+    year : int
+        Of the first stamp.
+
+    Examples
+    --------
+    >>> clock = YearClock(2024)
+    >>> wall, exists = clock.wall_us(np.array([12, 1, 12]), np.array([31, 1, 31]), np.array([86399, 0, 86398]) * 10**6)
+    >>> [format_us(t) for t in wall]
+    ['2024-12-31T23:59:59Z', '2025-01-01T00:00:00Z', '2024-12-31T23:59:58Z']
+    """
+
+    def __init__(self, year: int) -> None:
+        self._year = year
+        self._last: int | None = None
+
+    def wall_us(
+        self, month: NDArray[np.int64], day: NDArray[np.int64], time_us: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Give wall-clock microseconds, and which of the dates exist in their year.
+
+        Parameters
+        ----------
+        month, day : (row,) int64
+            From 1. A month beyond 12 is refused by the caller.
+        time_us : (row,) int64
+            Microseconds since midnight.
+        """
+        place = (_LEAP_MONTHS[month - 1] + day - 1) * _DAY + time_us
+        before = place[:1] if self._last is None else np.array([self._last])
+        steps = np.diff(place, prepend=before)
+        turns = (steps < -_LEAP_YEAR // 2).astype(np.int64) - (steps > _LEAP_YEAR // 2)
+        year = self._year + np.cumsum(turns)
+        if place.size:
+            self._year, self._last = int(year[-1]), int(place[-1])
+        months = (year - 1970) * 12 + month - 1
+        start = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+        length = (months + 1).astype("datetime64[M]").astype("datetime64[D]").astype(np.int64) - start
+        return (start + day - 1) * _DAY + time_us, (day >= 1) & (day <= length)
+
+
+_DAY = 86_400 * MICROS
+_FALL = 600 * MICROS
+_LEAP_YEAR = 366 * _DAY
+_LEAP_MONTHS = np.cumsum([0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30])
+
+
+def _both_passes(wall: NDArray[np.int64], zone: ZoneInfo) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give UTC by the clock before and after a change; the first is later where spring skips."""
+    hours, inverse = np.unique(wall // (3600 * MICROS), return_inverse=True)
+    offsets = np.array([_hour_offset(hour, zone) for hour in hours.tolist()], dtype=np.int64)[inverse]
+    first, second = wall - offsets, wall - offsets
+    changing = np.flatnonzero(offsets == _CHANGES)
+    seconds, inverse = np.unique(wall[changing] // MICROS, return_inverse=True)
+    for fold, target in ((0, first), (1, second)):
+        exact = np.array([_offset(second_, zone, fold) for second_ in seconds.tolist()], dtype=np.int64)
+        target[changing] = wall[changing] - exact[inverse]
+    return first, second
+
+
+_CHANGES = np.iinfo(np.int64).min
+
+
+def _hour_offset(hour: int, zone: ZoneInfo) -> int:
+    """Give the offset of a wall-clock hour in microseconds, or ``_CHANGES`` where it is not one."""
+    start = hour * 3600
+    offsets = {_offset(second, zone, fold) for second in (start, start + 3600) for fold in (0, 1)}
+    return offsets.pop() if len(offsets) == 1 else int(_CHANGES)
+
+
+def _offset(second: int, zone: ZoneInfo, fold: int) -> int:
+    naive = (_EPOCH + timedelta(seconds=second)).replace(tzinfo=zone, fold=fold)
+    return (naive.utcoffset() or timedelta()) // timedelta(microseconds=1)
+
+
+def _runs(mask: NDArray[np.bool_], wall: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Give the stretches of neighbouring rows in one repeated hour."""
+    if not mask.any():
+        return []
+    edges = np.diff(np.concatenate(([False], mask, [False])).astype(np.int8))
+    starts = set(np.flatnonzero(edges == 1).tolist())
+    ends = set(np.flatnonzero(edges == -1).tolist())
+    other = np.flatnonzero(mask[1:] & mask[:-1] & (np.abs(np.diff(wall)) > _DAY)) + 1
+    starts.update(other.tolist())
+    ends.update(other.tolist())
+    return list(zip(sorted(starts), sorted(ends), strict=True))
 
 
 def epoch_unit(value: float) -> int | None:

@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
+from types import TracebackType
+from typing import Self
 
-import zstandard
+import numpy as np
+import polars as pl
 
 from workbench.errors import DataError
+from workbench.model import frames
+from workbench.model.batch import Batch
+from workbench.readers.streams import ByteStream, StreamDamageError, decompressed
 
-__all__ = ["HEAD_BYTES", "MAX_LINE_BYTES", "Block", "Damage", "Source", "open_source"]
+__all__ = [
+    "BLOCK_BYTES",
+    "HEAD_BYTES",
+    "MAX_LINE_BYTES",
+    "Block",
+    "Damage",
+    "Source",
+    "damage_batches",
+    "open_source",
+]
 
 HEAD_BYTES = 65_536
 MAX_LINE_BYTES = 4 * 1024 * 1024
 BLOCK_BYTES = 16 * 1024 * 1024
-_CUT = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError, OSError)
+_KEPT_OF_OVERLONG = 200
+_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Damage:
-    """Where a file stops being readable, and why: a cut or corrupt stream, a line without end."""
+    """Where a file stops being readable, and why: a cut or corrupt stream, a disk that fails."""
 
     line: int
     reason: str
@@ -31,19 +44,21 @@ class Damage:
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """Some whole lines of a file.
+    r"""Some whole lines of a file.
 
     Attributes
     ----------
     first_line : int
         1-based number of the first line here.
     text : bytes
-        Whole lines, CRLF made LF, byte-order mark removed; ends with a newline unless
-        ``unterminated``.
+        Whole lines, each with its newline unless ``unterminated``. A line ends at ``\n`` or
+        ``\r\n``, which is given as ``\n``. A lone ``\r`` (progress bars) is part of its line. The
+        UTF-8 byte-order mark at the start of the file is left out.
     unterminated : bool
-        The last line is the end of the file and has no newline: it may be cut.
+        The block is the end of the file, one line without a newline: it may be cut.
     overlong : tuple of int
-        Numbers of lines over ``MAX_LINE_BYTES``, here cut to their first 200 bytes: reject them.
+        Numbers of lines over ``MAX_LINE_BYTES``, here cut to their first 200 bytes: reject them,
+        one record each.
     """
 
     first_line: int
@@ -53,34 +68,64 @@ class Block:
 
 
 class Source:
-    """Decompressed content of one file.
+    r"""Decompressed content of one file.
 
     Parameters
     ----------
-    stream : binary file
-        Decompressed bytes.
+    stream : ByteStream
+        Decompressed bytes, such as a binary file.
     raw_bytes : int
         Size on disk, for progress.
     path : pathlib.Path or None
-        Present only where a library needs a seekable file (Parquet).
+        Present only where the file is plain: a library that needs a seekable file may open it.
+    container : str
+        ``plain``, ``gzip`` or ``zstd``.
+    block_bytes : int
+        Size of a block. What a reader makes of a file must not depend on it.
+
+    Attributes
+    ----------
+    damage : Damage or None
+        Known once the blocks have been read to their end. Whoever reads counts it as one more
+        record, rejected: see :func:`damage_batches`.
 
     Examples
     --------
-    >>> source = Source(io.BytesIO(b"a\\r\\nb"), raw_bytes=4)
+    >>> import io
+    >>> source = Source(io.BytesIO(b"a\r\nb"), raw_bytes=4)
     >>> [(b.first_line, b.text, b.unterminated) for b in source.blocks()]
-    [(1, b'a\\nb', True)]
+    [(1, b'a\n', False), (2, b'b', True)]
     """
 
     def __init__(
-        self, stream: BinaryIO, *, raw_bytes: int = 0, path: Path | None = None, container: str = "plain"
+        self,
+        stream: ByteStream,
+        *,
+        raw_bytes: int = 0,
+        path: Path | None = None,
+        container: str = "plain",
+        block_bytes: int = BLOCK_BYTES,
     ) -> None:
         self._stream = stream
+        self._block_bytes = block_bytes
         self._head = b""
+        self._ended = False
         self.raw_bytes = raw_bytes
         self.path = path
         self.container = container
         self.damage: Damage | None = None
-        self._lines = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; what was read stays."""
+        self._stream.close()
 
     def head(self) -> bytes:
         """Give the first ``HEAD_BYTES`` of the content without consuming them."""
@@ -88,86 +133,127 @@ class Source:
             self._head += self._read(HEAD_BYTES - len(self._head))
         return self._head
 
-    def blocks(self, size: int = BLOCK_BYTES) -> Iterator[Block]:
-        """Give the content as blocks of whole lines; damage is kept in ``self.damage``."""
-        rest, line, first = self._take_head(), 1, True
-        overlong: list[int] = []
-        skipping = False
+    def blocks(self) -> Iterator[Block]:
+        """Give the content once, as blocks of whole lines; then ``damage`` is known.
+
+        Memory stays within a few blocks whatever the file holds: of a line over
+        ``MAX_LINE_BYTES`` only the first 200 bytes are kept.
+        """
+        line, overlong = 1, False
+        rest = self._take_head().removeprefix(_MARK)
         while True:
-            chunk = self._read(size)
-            if first:
-                rest, first = _without_mark(rest + chunk), False
-            elif skipping:
-                end = chunk.find(b"\n")
-                if end < 0 and chunk:
-                    continue
-                rest, skipping = rest + (chunk[end:] if end >= 0 else b""), False
-            else:
-                rest += chunk
-            if not chunk:
-                break
-            end = rest.rfind(b"\n") + 1
-            if end:
-                block, rest = _block(line, rest[:end], False, overlong)
-                overlong = []
-                line += block.text.count(b"\n")
+            if end := rest.rfind(b"\n") + 1:
+                block = _block(line, rest[:end], overlong)
+                line, overlong, rest = line + block.text.count(b"\n"), False, rest[end:]
                 yield block
-            if len(rest) > MAX_LINE_BYTES:
-                overlong, rest, skipping = [line], rest[:200], True
-        if rest:
-            block, _ = _block(line, rest, True, overlong)
-            line += 1
-            yield block
-        self._lines = line - 1
+            if len(rest) > MAX_LINE_BYTES + 1:  # perhaps with the return of a CRLF
+                overlong, rest = True, rest[:_KEPT_OF_OVERLONG] + self._skip_line()
+            elif chunk := self._read(self._block_bytes):
+                rest += chunk
+            else:
+                break
         if self.damage is not None:
             self.damage = Damage(line=line, reason=self.damage.reason)
+        if rest:
+            yield _block(line, rest, overlong, unterminated=True)
 
     def read_all(self, limit: int) -> bytes:
-        """Give the whole content, for formats that are one document.
+        """Give the whole content, for formats that are one document; then ``damage`` is known.
 
         Raises
         ------
         DataError
             Where it is larger than ``limit`` bytes once decompressed.
         """
-        data = self._take_head() + self._read(limit + 1)
+        data = self._take_head()
+        data += self._read(limit + 1 - len(data))
         if len(data) > limit:
             raise DataError(f"the document is larger than {limit} bytes; split it or convert it to JSON lines")
         return data
 
     def _take_head(self) -> bytes:
-        head, self._head = self._head, b""
+        head, self._head = self.head(), b""
         return head
 
+    def _skip_line(self) -> bytes:
+        """Read on to the next newline; give what stands from there, or nothing at the end."""
+        while chunk := self._read(self._block_bytes):
+            if (end := chunk.find(b"\n")) >= 0:
+                return chunk[end:]
+        return b""
+
     def _read(self, size: int) -> bytes:
+        """Read ``size`` bytes or a little more, fewer only at the end."""
         parts: list[bytes] = []
         have = 0
         try:
-            while have < size:
+            while have < size and not self._ended:
                 part = self._stream.read(min(size - have, 1 << 20))
-                if not part:
-                    break
+                self._ended = not part
                 parts.append(part)
                 have += len(part)
-        except _CUT as error:
-            self.damage = Damage(line=0, reason=f"{self.container} stream cut or damaged: {error}")
+        except (StreamDamageError, OSError) as error:
+            self._ended = True
+            self.damage = Damage(line=0, reason=str(error))
         return b"".join(parts)
 
 
-def _without_mark(text: bytes) -> bytes:
-    return text[3:] if text.startswith(b"\xef\xbb\xbf") else text
-
-
-def _block(line: int, text: bytes, unterminated: bool, overlong: list[int]) -> tuple[Block, bytes]:
+def _block(line: int, text: bytes, overlong: bool, *, unterminated: bool = False) -> Block:
     clean = text.replace(b"\r\n", b"\n") if b"\r\n" in text else text
-    return Block(first_line=line, text=clean, unterminated=unterminated, overlong=tuple(overlong)), b""
+    marked = [line] if overlong else []
+    if len(clean) > MAX_LINE_BYTES:
+        clean, found = _shortened(line, clean)
+        marked = sorted({*marked, *found})
+    return Block(first_line=line, text=clean, unterminated=unterminated, overlong=tuple(marked))
 
 
-def open_source(path: Path) -> Source:
+def _shortened(line: int, text: bytes) -> tuple[bytes, list[int]]:
+    """Cut the lines that are too long although they fit in memory."""
+    ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))
+    if not text.endswith(b"\n"):
+        ends = np.append(ends, len(text))
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    found = np.flatnonzero(ends - starts > MAX_LINE_BYTES).tolist()
+    parts, position = [], 0
+    for index in found:
+        parts.append(text[position : int(starts[index]) + _KEPT_OF_OVERLONG])
+        position = int(ends[index])
+    return b"".join([*parts, text[position:]]), [line + index for index in found]
+
+
+def damage_batches(source: Source) -> Iterator[Batch]:
+    r"""Give the one rejected record that stands for what could not be read, if there is any.
+
+    A reader yields from this after the last block, so that a cut or corrupt file is counted:
+    its records are the lines that came out, and one more.
+
+    Examples
+    --------
+    >>> import gzip, io
+    >>> from workbench.readers.streams import GzipStream
+    >>> cut = Source(GzipStream(io.BytesIO(gzip.compress(b"line\n" * 9)[:-9])), container="gzip")
+    >>> sum(len(block.text) for block in cut.blocks())
+    45
+    >>> [batch.rejects["reason"][0] for batch in damage_batches(cut)]
+    ['gzip stream damaged: cut inside a member; what follows line 9 is lost']
+    """
+    if source.damage is None:
+        return
+    line = source.damage.line
+    reject = {
+        "line": [line],
+        "reason": [f"{source.damage.reason}; what follows line {max(line - 1, 0)} is lost"],
+        "text": [""],
+        "curable": [None],
+    }
+    yield Batch(records=1, rows=0, rejects=pl.DataFrame(reject, schema=frames.REJECTS))
+
+
+def open_source(path: Path, *, block_bytes: int = BLOCK_BYTES) -> Source:
     """Open a file, decompressing by what its first bytes say (gzip, zstd), whatever its suffix.
 
     Several gzip members or zstd frames are read one after another. Reading is a stream, so
-    a compression bomb costs time, not memory.
+    a compression bomb costs time, not memory. Close the source, or use it in ``with``.
 
     Raises
     ------
@@ -176,11 +262,6 @@ def open_source(path: Path) -> Source:
     """
     size = path.stat().st_size
     file = path.open("rb")
-    magic = file.read(4)
-    file.seek(0)
-    if magic.startswith(b"\x1f\x8b"):
-        return Source(cast(BinaryIO, gzip.GzipFile(fileobj=file)), raw_bytes=size, container="gzip")
-    if magic == b"\x28\xb5\x2f\xfd":
-        stream = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
-        return Source(cast(BinaryIO, stream), raw_bytes=size, container="zstd")
-    return Source(cast(BinaryIO, file), raw_bytes=size, path=path)
+    stream, container = decompressed(file)
+    plain = path if container == "plain" else None
+    return Source(stream, raw_bytes=size, path=plain, container=container, block_bytes=block_bytes)

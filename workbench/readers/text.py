@@ -1,0 +1,247 @@
+"""Lines of text as columns, and the small things that every reader of text needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from workbench.model import frames
+from workbench.readers.source import Block
+
+__all__ = [
+    "UNTERMINATED",
+    "Lines",
+    "Seen",
+    "json_object",
+    "json_text",
+    "lines_of",
+    "matched_share",
+    "rejected",
+    "skipped",
+]
+
+UNTERMINATED = "last line has no newline: it may be cut"
+_OVERLONG = "line is longer than 4 MiB; its first 200 bytes are kept"
+_SHOWN = 2000  # characters of a rejected line that are kept
+_ESCAPED = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
+_ESCAPED |= {chr(code): f"\\u{code:04x}" for code in range(32) if chr(code) not in _ESCAPED}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Lines:
+    r"""The lines of a block, as columns.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        ``line`` (number in the file) and ``text`` (no newline) of every line that is whole. Bytes
+        that are not UTF-8 are shown as ``\xNN``, and NUL bytes before the text (what a crash
+        leaves behind) are left out.
+    rejects : polars.DataFrame
+        Lines without end, and a last line that may be cut.
+    records : int
+        Lines of the block: those of ``frame`` and of ``rejects``.
+    broken : tuple of int
+        Numbers of the lines that held bytes that are not UTF-8.
+    """
+
+    frame: pl.DataFrame
+    rejects: pl.DataFrame
+    records: int
+    broken: tuple[int, ...] = ()
+
+
+def lines_of(block: Block, *, complete: frozenset[str] = frozenset()) -> Lines:
+    r"""Give the lines of a block.
+
+    Parameters
+    ----------
+    block : Block
+    complete : frozenset of str
+        Last lines that cannot be cut, such as ``# EOF``.
+
+    Examples
+    --------
+    >>> lines_of(Block(first_line=7, text=b"a\n\xff\n", unterminated=False)).frame.rows()
+    [(7, 'a'), (8, '\\xff')]
+    >>> lines_of(Block(first_line=9, text=b"b", unterminated=True)).rejects["reason"][0]
+    'last line has no newline: it may be cut'
+    """
+    text, broken = _utf8(block)
+    frame = _columns(text, block.first_line)
+    if b"\0" in text:
+        frame = frame.with_columns(pl.col("text").str.strip_chars_start("\0"))
+    reasons: dict[int, str] = dict.fromkeys(block.overlong, _OVERLONG)
+    if block.unterminated and frame["text"][-1] not in complete:
+        reasons.setdefault(int(frame["line"][-1]), UNTERMINATED)
+    if not reasons:
+        return Lines(frame=frame, rejects=frames.empty(frames.REJECTS), records=frame.height, broken=broken)
+    bad = pl.col("line").is_in(list(reasons))
+    told = frame.filter(bad).with_columns(reason=pl.col("line").replace_strict(reasons, return_dtype=pl.String))
+    rejects = rejected(told, pl.col("reason"))
+    return Lines(frame=frame.filter(~bad), rejects=rejects, records=frame.height, broken=broken)
+
+
+def _utf8(block: Block) -> tuple[bytes, tuple[int, ...]]:
+    text = block.text
+    if text.isascii():
+        return text, ()
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        pass
+    else:
+        return text, ()
+    data = np.frombuffer(text, np.uint8)
+    ends = np.flatnonzero(data == ord("\n"))
+    suspects = np.unique(np.searchsorted(ends, np.flatnonzero(data >= 0x80)))
+    edges = [0, *(ends + 1).tolist(), len(text)]
+    broken = [index for index in suspects.tolist() if not _decodes(text[edges[index] : edges[index + 1]])]
+    clean = text.decode(errors="backslashreplace").encode()
+    return clean, tuple(block.first_line + index for index in broken)
+
+
+def _decodes(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _columns(text: bytes, first_line: int) -> pl.DataFrame:
+    """Lay offsets over the bytes: no line is copied one by one."""
+    ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")) + 1
+    edges = np.concatenate(([0], ends, [len(text)] if not text.endswith(b"\n") else [])).astype(np.int64)
+    count = edges.size - 1
+    array = pa.LargeStringArray.from_buffers(count, pa.py_buffer(edges), pa.py_buffer(text))
+    lines = pl.Series("text", pl.from_arrow(array), dtype=pl.String).str.strip_suffix("\n")
+    numbers = pl.int_range(first_line, first_line + count, dtype=pl.Int64, eager=True)
+    return pl.DataFrame({"line": numbers, "text": lines})
+
+
+def rejected(lines: pl.DataFrame, reason: str | pl.Expr, *, curable: str | None = None) -> pl.DataFrame:
+    """Make rejects of lines; of a long one the first 2,000 characters are kept.
+
+    Parameters
+    ----------
+    lines : polars.DataFrame
+        With ``line`` and ``text``.
+    reason : str or expression
+    curable : str, optional
+        What the user can state so that these lines are read.
+
+    Examples
+    --------
+    >>> rejected(pl.DataFrame({"line": [3], "text": ["?"]}), "no stamp")["reason"].to_list()
+    ['no stamp']
+    """
+    told = pl.lit(reason) if isinstance(reason, str) else reason
+    return lines.select(
+        pl.col("line").cast(pl.Int64),
+        told.alias("reason"),
+        pl.col("text").str.slice(0, _SHOWN),
+        pl.lit(curable, pl.String).alias("curable"),
+    )
+
+
+def skipped(counts: Mapping[str, int]) -> pl.DataFrame:
+    """Make the table of skips; rules that skipped nothing are left out.
+
+    Examples
+    --------
+    >>> skipped({"blank": 2, "comment": 0}).rows()
+    [('blank', 2)]
+    """
+    told = {rule: count for rule, count in counts.items() if count}
+    return pl.DataFrame({"rule": list(told), "count": list(told.values())}, schema=frames.SKIPS)
+
+
+def matched_share(head: bytes, pattern: str, *, at_least: int = 1) -> float:
+    r"""Give the share of the whole, non-blank lines of ``head`` that match ``pattern``.
+
+    0.0 where fewer than ``at_least`` match, or where the head holds NUL bytes in most lines
+    (UTF-16, binary rubbish).
+
+    Examples
+    --------
+    >>> matched_share(b"[ 1.0] a\n\nb\n[ 2.0] cu", r"^\[ ")
+    0.5
+    """
+    whole = head[: head.rfind(b"\n") + 1] or head
+    if not whole:
+        return 0.0
+    text, _ = _utf8(Block(first_line=1, text=whole, unterminated=False))
+    lines = _columns(text, 1)["text"]
+    lines = lines.filter(lines.str.strip_chars() != "")
+    hits = int(lines.str.contains(pattern).sum())
+    return hits / lines.len() if hits >= at_least else 0.0
+
+
+class Seen:
+    """Which records were met before, over the blocks of a file; forgets nothing up to its limit.
+
+    Records are told apart by a 64-bit hash: at the limit, two different ones among four million
+    meet with a probability below one in a million.
+
+    Examples
+    --------
+    >>> seen = Seen()
+    >>> seen.is_new(pl.Series(["a", "b", "a"])).to_list(), seen.is_new(pl.Series(["b", "c"])).to_list()
+    ([True, True, False], [False, True])
+    """
+
+    LIMIT = 4_000_000
+
+    def __init__(self) -> None:
+        self._known = pl.Series([], dtype=pl.UInt64)
+
+    def is_new(self, keys: pl.Series) -> pl.Series:
+        """Tell of each key whether it is met for the first time."""
+        hashes = keys.hash(seed=11)
+        fresh = hashes.is_first_distinct()
+        if self._known.len():
+            fresh &= ~hashes.is_in(self._known)
+        if self._known.len() < self.LIMIT:
+            self._known = pl.concat([self._known, hashes.filter(fresh)]).rechunk()
+        return fresh
+
+
+def json_text(text: pl.Expr) -> pl.Expr:
+    r"""Write strings as JSON strings, with the quotes.
+
+    Examples
+    --------
+    >>> pl.DataFrame({"a": ['say "\t"']}).select(json_text(pl.col("a")).alias("json"))["json"][0]
+    '"say \\"\\t\\""'
+    """
+    odd = text.str.contains(r'["\\\x00-\x1f]')
+    clean = pl.when(odd).then(text.str.replace_many(list(_ESCAPED), list(_ESCAPED.values()))).otherwise(text)
+    return pl.concat_str(pl.lit('"'), clean, pl.lit('"'))
+
+
+def json_object(columns: Mapping[str, pl.DataType | type[pl.DataType]]) -> pl.Expr:
+    """Write columns as one canonical JSON object a row: keys in order, nulls left out.
+
+    Parameters
+    ----------
+    columns : mapping of column name to data type
+        String columns are quoted; integers and booleans are written as they are.
+
+    Examples
+    --------
+    >>> frame = pl.DataFrame({"pid": [7, None], "name": ["a", None]})
+    >>> frame.select(json_object(dict(frame.schema)).alias("json"))["json"].to_list()
+    ['{"name":"a","pid":7}', '{}']
+    """
+    parts = []
+    for name in sorted(columns):
+        written = json_text(pl.col(name)) if columns[name] == pl.String else pl.col(name).cast(pl.String)
+        parts.append(pl.concat_str(pl.lit(f'"{name}":'), written))
+    if not parts:
+        return pl.lit("{}")
+    return pl.concat_str(pl.lit("{"), pl.concat_str(parts, separator=",", ignore_nulls=True), pl.lit("}"))
