@@ -9,7 +9,7 @@ from workbench.errors import NothingToDoError, SpecificationError, UsageError
 from workbench.hypotheses.lines import raw_hypotheses
 from workbench.hypotheses.spec import Hypothesis, Names, read_file
 
-__all__ = ["load_hypotheses", "template", "write_hypotheses"]
+__all__ = ["load_hypotheses", "read_hypotheses", "template", "write_hypotheses"]
 
 _TEMPLATE = """\
 # A claim: `when` moves within `within` before `then`. Several [[hypothesis]] tables may follow.
@@ -75,9 +75,22 @@ def load_hypotheses(files: Sequence[str | Path], *, store: Names | None = None) 
       1. ...claim.toml line 4: unknown key 'withn'; did you mean within?
       2. ...claim.toml line 5: 'guard' is 'soon'; expected a duration such as 90s, 15m, 2h or 3d
     """
+    return tuple(claim for _, claim in read_hypotheses(files, store=store))
+
+
+def read_hypotheses(files: Sequence[str | Path], *, store: Names | None = None) -> list[tuple[str, Hypothesis]]:
+    """Read hypothesis files as :func:`load_hypotheses` does; give each claim with its file.
+
+    Raises
+    ------
+    SpecificationError
+        With file, line, what was found and what was expected, of every mistake.
+    NothingToDoError
+        Where no file is named.
+    """
     if not files:
         raise NothingToDoError("No hypothesis file is named; write one with workbench hypothesis new FILE.toml.")
-    claims: list[Hypothesis] = []
+    claims: list[tuple[str, Hypothesis]] = []
     mistakes: list[str] = []
     seen: dict[str, str] = {}
     for file in files:
@@ -89,11 +102,11 @@ def load_hypotheses(files: Sequence[str | Path], *, store: Names | None = None) 
         found, problems = Hypothesis.read_all(text, store=store)
         problems += _twice(text, str(file), seen)
         mistakes += [f"{file} line {line}: {problem}" for line, problem in sorted(problems)]
-        claims += found
+        claims += [(str(file), claim) for claim in found]
     if mistakes:
         what = str(files[0]) if len(files) == 1 else f"the set of {len(files)} hypothesis files"
         raise SpecificationError(what, mistakes)
-    return tuple(claims)
+    return claims
 
 
 def write_hypotheses(claims: Iterable[Hypothesis]) -> str:
