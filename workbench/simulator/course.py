@@ -142,7 +142,8 @@ class _Run:
             + self.hazard.temperature * (heat - self.heat[0]) / self.heat[1]
             + self.hazard.young * (age < YOUNG)
         )
-        score = np.where(busy, drivers.threshold[rows, first:last] - log_hazard, _INFINITY)
+        may_fail = busy & (age >= 2)
+        score = np.where(may_fail, drivers.threshold[rows, first:last] - log_hazard, _INFINITY)
         if first < WARM_UP:
             score[:, : WARM_UP - first] = _INFINITY
         if last > self.layout.width - COOL_DOWN:
