@@ -140,15 +140,18 @@ def _total(lane: Lane) -> str:
 
 
 def _bursts(lane: Lane, axis: TimeAxis, wide: float, foot: float) -> list[str]:
-    """Write the counts of the three fullest cells, where they would not cover each other."""
+    """Write the counts of the three largest bursts (cells in a row), each behind its last cell."""
     counts = lane.own + lane.other
+    busy = np.flatnonzero(counts)
+    groups = np.split(busy, np.flatnonzero(np.diff(busy) > 2) + 1) if busy.size else []
     parts: list[str] = []
     taken: list[float] = []
-    for cell in np.argsort(-counts, kind="stable")[:3].tolist():
-        x = axis.left + (cell + 1) * wide + 3
-        if counts[cell] >= 5 and all(abs(x - other) > 44 for other in taken):
+    for group in sorted(groups, key=lambda cells: -int(counts[cells].sum()))[:3]:
+        total = int(counts[group].sum())
+        x = axis.left + (int(group[-1]) + 1) * wide + 4
+        if total >= 5 and x < axis.right - 26 and all(abs(x - other) > 44 for other in taken):
             taken.append(x)
-            parts.append(text(min(x, axis.right - 26), foot - 8, f"×{compact(float(counts[cell]))}", "dim"))
+            parts.append(text(x, foot - 6, f"×{compact(float(total))}", "dim"))
     return parts
 
 
@@ -313,20 +316,12 @@ def _incident(axis: TimeAxis, incident: Moment | None, top: float, bottom: float
     if incident is None or not (edges := axis.clip(incident.low_us, max(incident.high_us, incident.low_us))):
         return ""
     x = min(max(axis.x(incident.ts_us), axis.left), axis.right)
-    parts = [
-        rect(
-            edges[0],
-            top,
-            max(edges[1] - edges[0], 1),
-            bottom - top,
-            kind="unsure",
-            tip="may have happened at any time in this bar",
-        )
-    ]
+    tip = "may have happened at any time in this bar"
+    parts = [rect(edges[0], top, width=max(edges[1] - edges[0], 1), height=bottom - top, kind="unsure", tip=tip)]
     parts.append(f'<path class="mark" d="M{x:.5g} {top:g}V{bottom:g}"/>')
     parts.append(f'<path class="markfill" d="M{x - 4:.5g} {top - 6:g}h8l-4 6z"/>')
     if named:
-        right = x > axis.right - 150
+        right = x > (axis.left + axis.right) / 2
         parts.append(
             text(x - 8 if right else x + 8, top - 6, shorten(incident.label, 60), "end strong" if right else "strong")
         )

@@ -75,6 +75,8 @@ def compact(value: float | None, digits: int = 3) -> str:
         return "–"
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
+    if value == 0:  # also of minus zero
+        return "0"
     for size, prefix in _PREFIXES:
         if abs(value) >= size:
             return f"{value / size:.{digits}g}{prefix}".replace("-", "−")

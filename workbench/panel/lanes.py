@@ -170,7 +170,7 @@ def job_rows(store: Store, incident: Incident, span: Span) -> View:
     host = incident.host or host_of(incident.entity)
     terms = [f"list_contains(entities, {as_text(host)})"] if host else []
     if incident.job:
-        terms.append(f"job = {as_text(incident.job)}")
+        terms.append(f"entity = {as_text(incident.job)}")
     sql = (
         'select job, attempt, submitted, start, "end", state, exit, "user", len(entities) as entities from jobs\n'
         f'where start < {as_moment(span[1])} and ("end" is null or "end" >= {as_moment(span[0])})\n'

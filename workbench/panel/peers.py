@@ -151,15 +151,15 @@ def _job_on(store: Store, host: str, at_us: int) -> tuple[str | None, set[str]]:
     if running.is_empty():
         return None, set()
     row = running.sort("start", "job").row(-1, named=True)
-    return str(row["job"]), set(row["entities"])
+    return str(row["entity"]), set(row["entities"])
 
 
 def _racks(store: Store, at_us: int) -> dict[str, str]:
     at = from_us(at_us)
     links = store.links().filter(
         (pl.col("relation") == "in")
-        & pl.col("parent").str.contains("rack:", literal=True)
+        & pl.col("to_entity").str.contains("rack:", literal=True)
         & (pl.col("valid_from").is_null() | (pl.col("valid_from") <= at))
         & (pl.col("valid_to").is_null() | (pl.col("valid_to") > at))
     )
-    return dict(links.select("entity", "parent").iter_rows())
+    return dict(links.select("entity", "to_entity").iter_rows())

@@ -40,6 +40,7 @@ class Metric:
     unit: str
     kind: str
     interval_s: float
+    bits: int
 
     @property
     def title(self) -> str:
@@ -78,6 +79,7 @@ def _metric(row: dict[str, Any]) -> Metric:
         unit=row["unit"] or "",
         kind=row["kind"] or "gauge",
         interval_s=float(row["interval_s"] or 0.0),
+        bits=int(row["bits"] or 64),
     )
 
 
@@ -95,7 +97,8 @@ class Traced:
     def subtitle(self) -> str:
         """Interval, rows and points in words."""
         every = f"every {format_duration(self.metric.interval_s)}" if self.metric.interval_s else "interval?"
-        return f"{every}, {self.rows:,} rows drawn as {self.points:,} points"
+        drawn = f" drawn as {self.points:,} points" if self.points < self.rows else ""
+        return f"{every}, {self.rows:,} rows{drawn}"
 
 
 def trace(store: Store, metric: Metric, span: Span, *, peers: Peers, panel: Panel, past: NDArray[np.float64]) -> Traced:
@@ -196,7 +199,7 @@ def _values(frame: pl.DataFrame, metric: Metric) -> tuple[NDArray[np.int64], NDA
     first[0] = True
     passed_s = np.diff(ts, prepend=ts[:1]) / MICROS
     rate = np.full(ts.size, np.nan)
-    np.divide(increases(raw, first), passed_s, out=rate, where=passed_s > 0)
+    np.divide(increases(raw, first, width_bits=metric.bits), passed_s, out=rate, where=passed_s > 0)
     return ts, rate
 
 
