@@ -61,7 +61,14 @@ def hold_cells(interval_s: float, step_s: float) -> int:
 
 
 def align(
-    rows: pl.DataFrame, column: str, grid: Grid, *, entities: dict[str, int], kind: str, interval_s: float, width_bits: int = 64
+    rows: pl.DataFrame,
+    column: str,
+    grid: Grid,
+    *,
+    entities: dict[str, int],
+    kind: str,
+    interval_s: float,
+    width_bits: int = 64,
 ) -> NDArray[np.float64]:
     """Put one metric on the grid.
 
