@@ -51,8 +51,10 @@ def test_a_file_with_five_mistakes_reports_five(tmp_path):
         "line 4: 'when.per' is '1 fortnight'; expected a duration such as 90s, 15m, 2h or 3d",
         "line 6: unknown key 'withn'; did you mean within?",
         "line 10: above 90 and below 80 at once is never true; expected above < below",
-        "line 12: 'controls' is 'helthy_twin'; expected one of crossover, guard, healthy_twin, leave_one_out, placebo, "
-        "proxy, reversed_time, time_shift; did you mean healthy_twin?",
+        (
+            "line 12: 'controls' is 'helthy_twin'; expected one of crossover, guard, healthy_twin, leave_one_out, placebo, "
+            "proxy, reversed_time, time_shift; did you mean healthy_twin?"
+        ),
         "line 17: 'then' is missing; expected a selector such as xid:48,79",
     ]
 
@@ -116,7 +118,7 @@ def test_names_are_checked_against_a_store_even_in_claims_that_are_wrong_already
     ],
 )
 def test_each_kind_of_mistake_has_its_line(text, line, says):
-    claims, mistakes = Hypothesis.read_all(text)
+    _claims, mistakes = Hypothesis.read_all(text)
     assert [place for place, _ in mistakes] == [line]
     assert says in mistakes[0][1]
 

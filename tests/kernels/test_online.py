@@ -87,6 +87,15 @@ def test_wealth_is_never_overdrawn_and_levels_are_levels(rule, p):
     np.testing.assert_array_equal(rejected, np.array(p) <= level)
 
 
+def test_a_ceiling_bounds_the_level_and_is_not_felt_below_it():
+    rich = np.full(30, 1e-9)
+    assert saffron(rich).level.max() > 0.05
+    capped = saffron(rich, ceiling=0.05)
+    assert capped.level.max() == 0.05
+    assert (capped.wealth > 0).all()
+    np.testing.assert_array_equal(saffron(P, ceiling=0.05).level, saffron(P).level)
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_nan_is_no_evidence(rule):
     with_nan, with_one = rule(np.array([np.nan, 0.0001])), rule(np.array([1.0, 0.0001]))

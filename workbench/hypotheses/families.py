@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from workbench.kernels.online import OnlineDecisions, saffron
 
-__all__ = ["Decision", "Tried", "decide_in_order", "family_sizes"]
+__all__ = ["Decision", "Rule", "Tried", "decide_in_order", "family_groups", "family_sizes"]
 
 Rule = Callable[[NDArray[np.float64]], OnlineDecisions]
 
@@ -78,6 +78,21 @@ def family_sizes(tests: Sequence[Tried]) -> list[int]:
     """
     groups = _Groups()
     return [groups.join(test).count for test in tests]
+
+
+def family_groups(tests: Sequence[Tried]) -> list[int]:
+    """Give each test the number of its family, all links counted: the place of its first test.
+
+    Examples
+    --------
+    >>> family_groups([Tried(0.1, ("a", "x")), Tried(0.1, ("b", "x"), "f"), Tried(0.1, ("a", "x"), "f")])
+    [0, 0, 0]
+    """
+    groups = _Groups()
+    for test in tests:
+        groups.join(test)
+    final = [id(groups.of(test)) for test in tests]
+    return [final.index(group) for group in final]
 
 
 def decide_in_order(tests: Sequence[Tried], *, rule: Rule = saffron) -> list[Decision]:
@@ -162,6 +177,10 @@ class _Groups:
 
     def __init__(self) -> None:
         self._of: dict[tuple[str, ...], _Group] = {}
+
+    def of(self, test: Tried) -> _Group:
+        """Give the family of a test that was joined before."""
+        return self._of[("idea", *test.idea)]
 
     def join(self, test: Tried) -> _Group:
         """Count a test in; families that it links become one."""

@@ -7,12 +7,13 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from workbench.errors import UnknownNameError, UsageError, nearest
-from workbench.hypotheses.families import Decision, Tried, decide_in_order
+from workbench.hypotheses.families import Decision, Rule, Tried, decide_in_order
 from workbench.hypotheses.rows import JUDGED, KNOWN, METHOD, REGISTERED, SCREENED, TESTED, in_order
 from workbench.hypotheses.verdicts import verdict_from_json
 from workbench.kernels.online import alpha_spending, lord_plus_plus, saffron
@@ -27,8 +28,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Ledger", "LedgerEntry", "RULES", "ledger"]
 
-#: Online rules by name; judgements are made by the first.
-RULES = {"saffron": saffron, "lord": lord_plus_plus, "alpha-spending": alpha_spending}
+#: Online rules by name; judgements are made by the first. No level is ever above 5 %.
+RULES: Mapping[str, Rule] = {
+    "saffron": partial(saffron, ceiling=0.05),
+    "lord": lord_plus_plus,
+    "alpha-spending": alpha_spending,
+}
 _SHOWN = 200
 _TEXTS = (
     *("kind", "hypothesis", "rows", "method", "batch", "name", "signal", "outcome", "scope", "rule"),

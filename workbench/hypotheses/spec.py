@@ -58,10 +58,12 @@ class Hypothesis:
     within : str, float or timedelta
         How long before the outcome to look; kept in its shortest spelling. Numbers are seconds.
     guard : str, float, timedelta or None
-        Time before the recorded outcome that is not looked at. None: the recording uncertainty of
-        the outcome, the clock uncertainty and the sampling interval of the signal, added up.
+        Time before the recorded outcome that is not looked at. None, or a shorter one: the
+        recording uncertainty of the outcome, the clock uncertainty and the sampling interval of
+        the signal, added up.
     adjust_for : iterable of str
-        Metric ids and ``job.age``: confounders to match and residualise on. Empty: those recorded.
+        Metric ids and ``job.age``: confounders to match and residualise on, beside those that
+        were recorded for every claim (load, temperature, job, rack).
     controls : iterable of str
         Controls that must be done, by the names of ``docs/hypotheses.md``.
     smallest_effect : float or None

@@ -31,7 +31,7 @@ when = { rate = "gpu.ecc_sbe_total", per = "1m", above = 5 }
 then = "xid:48,79,94,95"              # the outcome: kind[:code,code][@glob]
 within = "1h"                         # how long before the outcome to look
 # guard = "11m"                       # not looked at; left out: what recording, clocks and sampling ask for
-# adjust_for = ["gpu.power_w", "job.age"]  # confounders; left out: those that were recorded
+# adjust_for = ["gpu.power_w", "job.age"]  # beside load, temperature, job and rack
 controls = ["time_shift", "healthy_twin"]
 # smallest_effect = 0.33              # standard deviations that REFUTED must exclude
 # direction = "up"                    # up, down or either

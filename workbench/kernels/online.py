@@ -40,7 +40,9 @@ class OnlineDecisions(NamedTuple):
     wealth: Floats
 
 
-def saffron(p: Floats, *, alpha: float = 0.05, wealth: float = 0.025, candidate: float = 0.5) -> OnlineDecisions:
+def saffron(
+    p: Floats, *, alpha: float = 0.05, wealth: float = 0.025, candidate: float = 0.5, ceiling: float = 1.0
+) -> OnlineDecisions:
     """Decide by SAFFRON: tests with p above ``candidate`` pay, rejections earn.
 
     Parameters
@@ -53,6 +55,9 @@ def saffron(p: Floats, *, alpha: float = 0.05, wealth: float = 0.025, candidate:
         What may be spent before the first rejection; between 0 and ``alpha``.
     candidate : float
         lambda: a p at or below it costs nothing.
+    ceiling : float
+        Levels are never above it, however rich the sequence has grown; lower levels than the
+        rule allows keep its guarantee.
 
     Returns
     -------
@@ -83,7 +88,7 @@ def saffron(p: Floats, *, alpha: float = 0.05, wealth: float = 0.025, candidate:
     since = [0]
     for t in range(p.size):
         share = (1.0 - candidate) * _earned(_power_sequence(np.array(since) + 1), alpha, wealth)
-        level[t] = min(candidate, share)
+        level[t] = min(candidate, ceiling, share)
         if pays[t]:
             since = [count + 1 for count in since]
         if p[t] <= level[t]:
