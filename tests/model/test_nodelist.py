@@ -21,7 +21,16 @@ def test_lists_as_slurm_writes_them(text, names):
     assert expand(text) == names
 
 
-@pytest.mark.parametrize("text", ["node[1-999999999]", "a[1-1000]b[1-1000]", "n[1-", "n]1[", "n[[1]]", "n[x]", "n[5-1]", "n[]"])
+BOMBS = [
+    "node[1-999999999]",
+    "a[1-1000]b[1-1000]",
+    "n[" + ",".join(["1-99999"] * 9) + "]",
+    "n" * 100_000 + "[1-99999]",
+    "n[" + "0" * 100_000 + "1-99999]",
+]
+
+
+@pytest.mark.parametrize("text", [*BOMBS, "n[1-", "n]1[", "n[[1]]", "n[x]", "n[5-1]", "n[]"])
 def test_bombs_and_nonsense_are_refused_before_they_are_built(text):
     with pytest.raises(ValueError, match=r"names more than|brackets|number or range|backwards"):
         expand(text)

@@ -7,7 +7,9 @@ import re
 
 __all__ = ["expand"]
 
-_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+_RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
+#: Characters of all names of one part: a long name times many numbers is a bomb too.
+_MOST_TEXT = 64 * 1024 * 1024
 
 
 def expand(text: str, *, limit: int = 100_000) -> list[str]:
@@ -38,7 +40,7 @@ def expand(text: str, *, limit: int = 100_000) -> list[str]:
         count = 1
         for choices in pieces:
             count *= len(choices)
-        if len(names) + count > limit:
+        if len(names) + count > limit or count * len(part) > _MOST_TEXT:
             raise ValueError(f"the node list names more than {limit} hosts")
         names += ["".join(choice) for choice in itertools.product(*pieces)]
     return names
@@ -71,5 +73,7 @@ def _choices(piece: str, limit: int) -> list[str]:
         low, high = match[1], match[2] or match[1]
         if int(high) < int(low) or int(high) - int(low) >= limit:
             raise ValueError(f"range '{item[:40]}' is backwards or names more than {limit} hosts")
+        if len(choices) + int(high) - int(low) >= limit:
+            raise ValueError(f"the node list names more than {limit} hosts")
         choices += [str(number).zfill(len(low)) for number in range(int(low), int(high) + 1)]
     return choices
