@@ -31,11 +31,14 @@ class Windows:
         Far end of the baseline; the baseline holds distances ``edges[-1] + 1 ... far``.
     unit : float
         Cells per unit (a 120th of the window).
+    step_s : float
+        Length of a cell.
     """
 
     edges: tuple[int, ...]
     far: int
     unit: float
+    step_s: float
 
     @property
     def guard(self) -> int:
@@ -93,7 +96,7 @@ def plan_windows(before_s: float, guard_s: float, step_s: float) -> Windows | No
         if edge - edges[-1] >= narrow and window - edge >= narrow:
             edges.append(edge)
     edges.append(window)
-    return Windows(edges=tuple(edges), far=3 * window, unit=unit)
+    return Windows(edges=tuple(edges), far=3 * window, unit=unit, step_s=step_s)
 
 
 def cut(values: Floats, row: Indices, end: Indices, *, near: int, far: int) -> Floats:

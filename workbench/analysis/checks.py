@@ -1,0 +1,163 @@
+"""The checks that a finding must stand, at the feature that won (METHOD section 4, step 11)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.analysis.design import MatchedSets
+from workbench.analysis.precursor import MatchedTest, Source, deflation
+from workbench.analysis.settings import Settings
+from workbench.kernels.ranks import rank_z
+from workbench.kernels.tail import saddle_point_tail
+from workbench.kernels.windows import UNITS, Windows
+from workbench.panel.fleet import Fleet
+from workbench.timebase import MICROS, format_us
+
+__all__ = [
+    "CHECKS",
+    "EPOCH",
+    "FAILED",
+    "NOT_DONE",
+    "PASSED",
+    "Check",
+    "crossover_check",
+    "leave_one_out",
+    "placebo_check",
+    "reversed_time",
+]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+PASSED, FAILED, NOT_DONE = "passed", "failed", "not done"
+CHECKS = ("guard", "placebo", "leave_one_out", "crossover", "reversed_time", "proxy")
+EPOCH = "one epoch carries it"
+
+Z_TWO_SIDED = 1.96
+ONE_SIDED = 0.05
+PLACEBO_SHARE = 0.5
+Z_AFTER, AFTER_TO_BEFORE = 4.0, 1.5
+AFTER_UNITS = UNITS // 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """How one check went.
+
+    Attributes
+    ----------
+    state : str
+        ``passed``, ``failed`` or ``not done``.
+    about : str
+        What failed, or why it was not done.
+    numbers : mapping
+        What it was decided on.
+    """
+
+    state: str
+    about: str = ""
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+
+def placebo_check(test: MatchedTest, placebo: MatchedTest | None, *, least: int) -> Check:
+    """Ask the same question at a quiet moment before; a like answer means that something else is seen.
+
+    Fails where the same feature has p < .05 there and more than half of the z, in either direction.
+    """
+    if placebo is None or placebo.sets.sets < least:
+        return Check(state=NOT_DONE, about="too few cases have data so long before")
+    z, before = test.z(test.best), placebo.z(test.best)
+    failed = abs(before) > Z_TWO_SIDED and abs(before) > PLACEBO_SHARE * abs(z)
+    about = "as strong when nothing followed" if failed else ""
+    return Check(state=FAILED if failed else PASSED, about=about, numbers={"z": z, "z_placebo": before})
+
+
+def crossover_check(test: MatchedTest, crossover: MatchedTest | None, *, least: int) -> Check:
+    """Compare the same entity with its other moments, one-sided in the direction of the finding."""
+    if crossover is None or crossover.sets.sets < least:
+        return Check(state=NOT_DONE, about="too few cases have other moments to compare with")
+    sign = 1.0 if test.up else -1.0
+    scores = sign * crossover.centred[:, test.best]
+    offsets = crossover.sets.offsets
+    p = saddle_point_tail(scores, offsets, float(scores[offsets[:-1]].sum())) if scores.any() else 1.0
+    failed = not p < ONE_SIDED
+    about = "the entity's own other moments look alike" if failed else ""
+    return Check(state=FAILED if failed else PASSED, about=about, numbers={"p": p})
+
+
+def leave_one_out(test: MatchedTest, fleet: Fleet, *, before_s: float, settings: Settings) -> Check:
+    """Leave out each block of time, entity, host, rack and episode in turn; z must stay at 1.96 or more.
+
+    One epoch, one device or one rack that makes most of the events must not carry a claim.
+    Where every case lies in one group of a kind, nothing is left without it and the check fails;
+    racks do not count where the fleet has only one.
+    """
+    sign = 1.0 if test.up else -1.0
+    column = sign * test.centred[:, test.best]
+    offsets = test.sets.offsets
+    total = column[offsets[:-1]]
+    variance = np.add.reduceat(column * column, offsets[:-1]) / np.diff(offsets)
+    weakest, culprit = float("inf"), ""
+    for name, labels in _groups(test.sets, fleet, settings.block(before_s)).items():
+        group, place = np.unique(labels, return_inverse=True)
+        s = total.sum() - np.bincount(place, total)
+        left = variance.sum() - np.bincount(place, variance)
+        z = np.divide(s, np.sqrt(np.maximum(left, 0.0)), out=np.zeros_like(s), where=left > 1e-12)
+        z /= deflation(test.v)
+        if z.min() < weakest:
+            weakest, culprit = float(z.min()), _name(name, int(group[z.argmin()]), fleet, settings.block(before_s))
+    numbers = {"z_weakest": weakest}
+    if weakest >= Z_TWO_SIDED:
+        return Check(state=PASSED, about=f"weakest without {culprit}", numbers=numbers)
+    about = EPOCH if culprit.startswith("the block") else f"{culprit} carries it"
+    return Check(state=FAILED, about=about, numbers=numbers)
+
+
+def reversed_time(test: MatchedTest, source: Source, windows: Windows, *, least: int) -> Check:
+    """Look after the outcome: a signal that moves far more there, the same way, looks like a consequence.
+
+    Fails where the rank z over (0, W/2] after the record is above 4 and above 1.5 times the rank
+    z before it. A move the other way (load that falls when the job dies) says nothing here.
+    """
+    cells = max(1, round(AFTER_UNITS * windows.unit))
+    after, usable = source.after(test.sets, windows, cells)
+    kept, members = test.sets.keep(usable)
+    if kept.sets < least:
+        return Check(state=NOT_DONE, about="too few cases were observed after it")
+    family = {"spread": 1, "peak": 2}.get(test.families[test.best][0], 0)
+    sign = 1.0 if test.up else -1.0
+    z_after = sign * float(rank_z(after[members, family][:, None], kept.offsets)[0])
+    features, _ = source.features(test.sets, windows)
+    z_before = sign * float(rank_z(features[:, test.best][:, None], test.sets.offsets)[0])
+    failed = z_after > Z_AFTER and z_after > AFTER_TO_BEFORE * z_before
+    about = "far stronger after the outcome than before" if failed else ""
+    numbers = {"z_after": z_after, "z_before": z_before}
+    return Check(state=FAILED if failed else PASSED, about=about, numbers=numbers)
+
+
+def _groups(sets: MatchedSets, fleet: Fleet, block_s: float) -> dict[str, Indices]:
+    """Label of each set, for every way to leave something out."""
+    case = sets.row[sets.offsets[:-1]]
+    groups = {
+        "block": sets.time_us // round(block_s * MICROS),
+        "entity": case.astype(np.int64),
+        "episode": sets.episode,
+    }
+    host, rack = fleet.host[case], fleet.rack[case]
+    if (host >= 0).all():
+        groups["host"] = host
+    if (rack >= 0).all() and len(fleet.racks) > 1:
+        groups["rack"] = rack
+    return groups
+
+
+def _name(kind: str, label: int, fleet: Fleet, block_s: float) -> str:
+    if kind == "block":
+        return f"the block from {format_us(label * round(block_s * MICROS))}"
+    if kind == "episode":
+        return f"episode {label + 1}"
+    return {"entity": fleet.entities, "host": fleet.hosts, "rack": fleet.racks}[kind][label]
