@@ -6,6 +6,7 @@ sheet serves light and dark pages, and shapes differ where colours do.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -66,6 +67,7 @@ _STEPS_S = (
     *(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800),
     *(3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 1209600, 2592000, 7776000, 31536000),
 )
+_MONTH_S = 2592000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,13 +214,16 @@ def time_ticks(t0_us: int, t1_us: int, count: int) -> list[tuple[int, str]]:
     ['1 Jan', '00:15', '00:30', '00:45', '01:00']
     """
     span_s = max(1.0, (t1_us - t0_us) / MICROS)
-    step = next((step for step in _STEPS_S if span_s / step <= count), _STEPS_S[-1]) * MICROS
+    long = _STEPS_S[-1] * math.ceil(span_s / _STEPS_S[-1] / count)
+    step = next((step for step in _STEPS_S if span_s / step <= count), long) * MICROS
     first = -(-t0_us // step) * step
     return [(ts, _label(ts, step)) for ts in range(first, t1_us + 1, step)]
 
 
 def _label(ts_us: int, step_us: int) -> str:
     moment = from_us(ts_us)
+    if step_us >= _MONTH_S * MICROS:
+        return f"{moment:%b %Y}"
     if moment.hour == moment.minute == moment.second == 0:
         return f"{moment.day} {moment:%b}"
     return f"{moment:%H:%M:%S}" if step_us < 60 * MICROS else f"{moment:%H:%M}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -16,7 +16,18 @@ from workbench.timebase import MICROS, format_us, to_us
 if TYPE_CHECKING:
     from workbench.store.store import Store
 
-__all__ = ["LANES", "bars", "event_counts", "event_rows", "job_rows", "lane_of", "lanes", "moment_of", "nearest_note"]
+__all__ = [
+    "LANES",
+    "bars",
+    "event_counts",
+    "event_rows",
+    "folded",
+    "job_rows",
+    "lane_of",
+    "lanes",
+    "moment_of",
+    "nearest_note",
+]
 
 Span = tuple[int, int]
 
@@ -149,6 +160,24 @@ def event_rows(store: Store, incident: Incident, span: Span, *, limit: int = 500
     return View(name=view.name, sql=sql, frame=view.frame, note=cut if total > limit else "")
 
 
+def folded(events: View) -> list[dict[str, Any]]:
+    """Take runs of the same event (kind, code, entity and message) together.
+
+    Returns
+    -------
+    list of dict
+        The rows of the view, with ``times`` (how many) and ``until`` (time of the last).
+    """
+    result: list[dict[str, Any]] = []
+    same = ("kind", "code", "entity", "message")
+    for row in events.frame.iter_rows(named=True):
+        if result and all(result[-1][name] == row[name] for name in same):
+            result[-1] |= {"times": result[-1]["times"] + 1, "until": row["ts"]}
+        else:
+            result.append({**row, "times": 1, "until": row["ts"]})
+    return result
+
+
 def nearest_note(store: Store, source: str, span: Span, where: str = "true") -> str:
     """Say that a span holds no rows of a view, and when the nearest ones are."""
     sql = (
@@ -188,7 +217,7 @@ def bars(jobs: View) -> list[Bar]:
         Bar(
             start_us=to_us(row["start"]),
             end_us=None if row["end"] is None else to_us(row["end"]),
-            label=f"{row['job']} {row['state'] or 'running'}, {row['user'] or 'user not known'}, {row['entities']} hosts"
+            label=f"job {row['job']} {row['state'] or 'running'}, {row['user'] or 'user not known'}, {row['entities']} hosts"
             + (tail if at == 0 else ""),
         )
         for at, row in enumerate(rows)

@@ -12,6 +12,7 @@ from workbench.analysis.standout import Deviation, StandOut
 from workbench.figures.drawing import DARK, LIGHT, STYLE
 from workbench.figures.incident import metric_svg, timeline_svg
 from workbench.figures.text import compact, escape, shorten
+from workbench.panel.lanes import folded
 from workbench.timebase import MICROS, format_duration, format_us, to_us
 from workbench.widgets.desk import Board
 
@@ -260,11 +261,14 @@ def _events(board: Board) -> str:
     if view.frame.is_empty():
         return heading
     rows = []
-    for event in view.frame.iter_rows(named=True):
+    for event in folded(view):
+        times = (
+            f"<b>×{event['times']}</b> until {format_us(to_us(event['until']))[11:19]} " if event["times"] > 1 else ""
+        )
         cells = (
             f'<td class="t">{escape(_time(event["ts"], event["ts_low"], event["ts_high"]))}</td><td>{escape(event["kind"])}</td>'
             f"<td>{escape(event['code'] or '')}</td><td>{escape(shorten(event['entity'] or 'place not known', 44))}</td>"
-            f'<td class="m">{escape(shorten(event["message"] or "", 240))}</td>'
+            f'<td class="m">{times}{escape(shorten(event["message"] or "", 240))}</td>'
         )
         rows.append((f' data-ts="{to_us(event["ts"])}"' + (' class="own"' if event["own"] else ""), cells))
     return heading + _table(("time (UTC)", "kind", "code", "entity", "message"), rows)
