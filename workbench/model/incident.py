@@ -32,6 +32,10 @@ class Incident:
         Canonical ids; None where not known.
     ts, ts_low, ts_high : datetime
         UTC. Recorded time, and the bounds within which it truly happened.
+    hosts : tuple of str
+        Every host concerned: the nodes of a job; else the host, if it is known.
+    count : int
+        How many recorded events this incident stands for.
     """
 
     id: str
@@ -45,6 +49,8 @@ class Incident:
     ts_low: datetime
     ts_high: datetime
     message: str = ""
+    hosts: tuple[str, ...] = ()
+    count: int = 1
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

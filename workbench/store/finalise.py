@@ -1,0 +1,189 @@
+"""From the staged files of one step to the Parquet files and the changes that a commit makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from workbench.store import delta
+from workbench.store.blocks import Piece, block_width, load_block
+from workbench.store.columns import Column
+from workbench.store.layout import FIXED, SAMPLES_LONG, arrow_schema
+from workbench.store.long import LongRows, long_frame
+from workbench.store.manifest import Change
+from workbench.store.parquet import Encodings, FileWriter, choose_encodings
+from workbench.store.plan import Item, Plan
+from workbench.store.spool import DAY_US
+from workbench.store.tally import Tally
+from workbench.store.wide import LongSamples, Wide, pivot
+from workbench.timebase import from_us
+
+__all__ = ["Output", "write_samples"]
+
+
+@dataclass
+class Output:
+    """The files that a batch has written so far, by table.
+
+    Attributes
+    ----------
+    batch : str
+        Id of the batch: begins the name of each of its files.
+    folder : pathlib.Path
+        Where files stand until they are committed.
+    """
+
+    batch: str
+    folder: Path
+    changes: dict[str, Change] = field(default_factory=dict)
+    _count: int = 0
+
+    def writer(self, table: str, schema: pa.Schema, encodings: Encodings) -> FileWriter:
+        """Start a file of a table."""
+        self._count += 1
+        return FileWriter(self.folder / f"{self.batch}-{self._count:06d}-{table}.parquet", schema, encodings)
+
+    def close(self, table: str, schema: pa.Schema, writer: FileWriter, day: date | None = None) -> None:
+        """Finish a file of a table."""
+        name = writer.path.name
+        file = writer.close(name if day is None else f"day={day.isoformat()}/{name}", day)
+        self.put(table, schema, add=[(writer.path, file)])
+
+    def put(
+        self,
+        table: str,
+        schema: pa.Schema,
+        *,
+        add: Sequence[tuple[Path, delta.DataFile]] = (),
+        remove: Sequence[delta.DataFile] = (),
+    ) -> None:
+        """Note files that come or go."""
+        old = self.changes.get(table, Change(table=table, schema=schema))
+        wider = pa.unify_schemas([old.schema, schema])
+        self.changes[table] = Change(table=table, schema=wider, add=[*old.add, *add], remove=[*old.remove, *remove])
+
+    def write_fixed(self, table: str, frames: Iterable[pl.DataFrame]) -> int:
+        """Write rows of a fixed table into one file; give how many there were."""
+        schema = arrow_schema(FIXED[table])
+        writer: FileWriter | None = None
+        rows = 0
+        for frame in frames:
+            if frame.is_empty():
+                continue
+            arrow = frame.to_arrow().cast(schema)
+            writer = writer or self.writer(
+                table, schema, choose_encodings(arrow) if arrow.num_rows > 1000 else Encodings()
+            )
+            writer.write(arrow)
+            rows += frame.height
+        if writer is not None:
+            self.close(table, schema, writer)
+        return rows
+
+
+def write_samples(output: Output, plan: Plan, tally: Tally, budget_bytes: int) -> None:
+    """Write all samples of a step: wide tables first, then what lies long."""
+    pieces = _pieces(plan.items)
+    strays: dict[date, list[pl.DataFrame]] = {}
+    for route in sorted(set(pieces) - {SAMPLES_LONG}):
+        for day, frame in _write_route(output, plan, tally, (route, pieces[route], budget_bytes)):
+            strays.setdefault(day, []).append(frame)
+    long = LongRows(plan, tally, budget_bytes)
+    by_day = _by_day(pieces.get(SAMPLES_LONG, []))
+    schema = arrow_schema(FIXED[SAMPLES_LONG])
+    for day in sorted(set(by_day) | set(strays)):
+        writer = None
+        for frame in long.of_day(by_day.get(day, []), day, strays.get(day, [])):
+            arrow = frame.to_arrow().cast(schema)
+            writer = writer or output.writer(SAMPLES_LONG, schema, choose_encodings(arrow))
+            writer.write(arrow)
+        if writer is not None:
+            output.close(SAMPLES_LONG, schema, writer, day)
+
+
+def _pieces(items: Sequence[Item]) -> dict[str, list[Piece]]:
+    found: dict[str, list[Piece]] = {}
+    for number, item in enumerate(items):
+        for chunk in item.stage.samples_of.chunks:
+            found.setdefault(chunk.route, []).append((number, chunk))
+    return found
+
+
+def _by_day(pieces: Iterable[Piece]) -> dict[date, list[Piece]]:
+    days: dict[date, list[Piece]] = {}
+    for piece in pieces:
+        days.setdefault(from_us(piece[1].start_us).date(), []).append(piece)
+    return days
+
+
+def _write_route(
+    output: Output, plan: Plan, tally: Tally, work: tuple[str, list[Piece], int]
+) -> Iterator[tuple[date, pl.DataFrame]]:
+    """Write one wide table; give the samples that its rows cannot hold, as long rows."""
+    route, pieces, budget = work
+    columns = [(n, p.column) for n, p in enumerate(plan.placements) if p.column.table == route]
+    unique = list(dict.fromkeys(column for _, column in columns))
+    place = np.full(len(plan.placements), -1, np.int32)
+    for number, column in columns:
+        place[number] = unique.index(column)
+    schema = _wide_schema(unique)
+    encodings: Encodings | None = None
+    for day, mine in sorted(_by_day(pieces).items()):
+        writer: FileWriter | None = None
+        for span in _spans(day, block_width(mine, len(unique), budget)):
+            block = load_block(mine, plan.items, plan.lookups, span)
+            if not block.samples.ts.size:
+                continue
+            samples = _ranked(block.samples, plan, place)
+            rows = pivot(samples, np.array([column.integer for column in unique], bool))
+            tally.wide(route, unique, rows, samples)
+            if rows.misfits.size:
+                yield day, long_frame(plan, samples.take(rows.misfits), [column.metric for column in unique], tally)
+            if rows.ts.size:
+                arrow = _arrow(rows, plan, schema)
+                encodings = encodings or choose_encodings(arrow)
+                writer = writer or output.writer(route, schema, encodings)
+                writer.write(arrow)
+        if writer is not None:
+            output.close(route, schema, writer, day)
+
+
+def _spans(day: date, width_us: int) -> Iterator[tuple[int, int]]:
+    start = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) * 1_000_000
+    for at in range(start, start + DAY_US, width_us):
+        yield at, min(at + width_us, start + DAY_US)
+
+
+def _ranked(samples: LongSamples, plan: Plan, place: np.ndarray) -> LongSamples:
+    """Number entities in the order of their ids, and columns as in the table."""
+    rank, _ = plan.ranked()
+    return LongSamples(
+        entity=rank[samples.entity], source=samples.source, column=place[samples.column], ts=samples.ts,
+        value=samples.value, value_int=samples.value_int, has_int=samples.has_int,
+    )  # fmt: skip
+
+
+def _wide_schema(columns: Sequence[Column]) -> pa.Schema:
+    fields = [pa.field("ts", pa.timestamp("us", "UTC")), pa.field("entity", pa.string())]
+    fields += [pa.field(c.column, pa.int64() if c.integer else pa.float64()) for c in columns]
+    return pa.schema([*fields, pa.field("source", pa.string())])
+
+
+def _arrow(rows: Wide, plan: Plan, schema: pa.Schema) -> pa.Table:
+    _, ids = plan.ranked()
+    sources = [item.source for item in plan.items]
+    arrays = [pa.array(rows.ts, pa.timestamp("us", "UTC")), _text(rows.entity, ids)]
+    arrays += [pa.array(values, mask=None if valid.all() else ~valid) for values, valid in rows.columns]
+    return pa.Table.from_arrays([*arrays, _text(rows.source, sources)], schema=schema)
+
+
+def _text(numbers: np.ndarray, words: Sequence[str]) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), pa.array(words, pa.string())).cast(
+        pa.string()
+    )

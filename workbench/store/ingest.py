@@ -1,0 +1,283 @@
+"""Ingest: from folders of dumps to committed batches, one step after the other."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import uuid4
+
+from workbench.errors import DataError, InterruptedWorkError, StoreError, UsageError
+from workbench.model.context import Context
+from workbench.model.mapping import Mapping as MappingFile
+from workbench.model.mapping import load_mapping
+from workbench.readers.base import Reader
+from workbench.store.known import LOADED, Known, known_files
+from workbench.store.layout import staging_folder
+from workbench.store.lock import try_hold
+from workbench.store.manifest import Snapshot, snapshot
+from workbench.store.plan import Item
+from workbench.store.read import failed_item, fingerprint, path_id, read_file
+from workbench.store.report import FileReport, IngestReport
+from workbench.store.step import commit_step
+from workbench.store.tables import read_fixed
+from workbench.store.walk import Found, clock_for, find_files
+from workbench.timebase import from_us, zone_of
+
+__all__ = ["Progress", "Stated", "ingest", "parse_bytes"]
+
+Progress = Callable[[float, float, str], None]
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(k|m|g|t)?i?b?\s*", re.ASCII | re.IGNORECASE)
+_POWER = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+_LEAST_MEMORY = 64 * 2**20
+#: A step is committed when it holds so many files, or so many bytes of rows on disk.
+_FILES_A_STEP = 4000
+_BYTES_A_STEP = 8 * 2**30
+
+
+def parse_bytes(text: str | int) -> int:
+    """Give the bytes of ``2GB``, ``512MiB`` or a number; at least 64 MiB.
+
+    Examples
+    --------
+    >>> parse_bytes("2GB"), parse_bytes("512MiB")
+    (2000000000, 536870912)
+    """
+    if isinstance(text, int):
+        return max(text, _LEAST_MEMORY)
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise UsageError(f"'{text}' is not an amount of memory; write it as 2GB or 512MiB.")
+    base = 1024 if "i" in text.lower() else 1000
+    return max(int(float(match[1]) * base ** _POWER[(match[2] or "").lower()]), _LEAST_MEMORY)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stated:
+    """What the user states about the files.
+
+    Attributes
+    ----------
+    clocks : sequence of (glob, zone)
+    year : int or None
+    mapping : Mapping or None
+    """
+
+    clocks: Sequence[tuple[str, str]] = ()
+    year: int | None = None
+    mapping: MappingFile | None = None
+
+    @classmethod
+    def of(cls, clock: Mapping[str, str] | None, year: int | None, mapping: Path | str | None) -> Stated:
+        """Check and keep what was stated."""
+        clocks = tuple((clock or {}).items())
+        for _, zone in clocks:
+            zone_of(zone)
+        if year is not None and not 1970 <= year <= 2200:
+            raise UsageError(f"Year {year} is out of range; state the year of the first record, such as 2026.")
+        return cls(clocks=clocks, year=year, mapping=None if mapping is None else load_mapping(mapping))
+
+    def context(self, found: Found) -> Context:
+        """Give what is stated about one file."""
+        base = Context(zone=clock_for(found.relative, self.clocks), year=self.year)
+        return base if self.mapping is None else self.mapping.context_for(found.relative, base)
+
+
+@dataclass
+class _Run:
+    """One ingest under way."""
+
+    root: Path
+    stated: Stated
+    memory: int
+    readers: Sequence[Reader] | None
+    progress: Progress | None
+    batch: str
+    folder: Path
+    known: dict[str, Known]
+    told: dict[str, str]
+    total: int
+    done: int = 0
+    waiting: list[Item] = field(default_factory=list)
+    replaced: set[str] = field(default_factory=set)
+    reports: dict[str, FileReport] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    steps: int = 0
+
+    def tell(self, inside: int, path: str) -> None:
+        if self.progress is not None:
+            self.progress(float(self.done + inside), float(self.total), path)
+
+    def take(self, number: int, found: Found) -> None:
+        """Read one file, unless its content is there; commit when enough waits."""
+        self.tell(0, found.shown)
+        context = self.stated.context(found)
+        folder = self.folder / f"f{number:06d}"
+        try:
+            digest = fingerprint(found)
+        except DataError as error:
+            self._wait(failed_item(found, str(error), context, folder))
+            return
+        known = self.known.get(digest)
+        if known is not None and not known.read_again(context):
+            self.reports[found.shown] = _known_report(found, digest, known)
+        else:
+            item = read_file(
+                found, digest, context, folder=folder, limit_bytes=self.memory // 8, readers=self.readers,
+                tell=lambda at: self.tell(at, found.shown),
+            )  # fmt: skip
+            if item.status in LOADED:
+                self.known[digest] = Known(source=item.source, status=item.status, curable=0, context="{}")
+            self._wait(item)
+        self.done += found.size
+
+    def _wait(self, item: Item) -> None:
+        if item.status not in LOADED and self.told.get(item.source) == item.status:
+            self.reports[item.shown] = _report(item)  # nothing new to say of it: no new version
+            return
+        self.waiting.append(item)
+        # What was read of this content before, and what was said of this path while it could not be read, gives way.
+        self.replaced |= {item.source, path_id(item.shown)} & set(self.told)
+        self.reports[item.shown] = _report(item)
+        held = sum(one.stage.bytes for one in self.waiting)
+        if len(self.waiting) >= _FILES_A_STEP or held > self.memory // 4 or self._on_disk() > _BYTES_A_STEP:
+            self.commit()
+
+    def _on_disk(self) -> int:
+        return sum(
+            36 * chunk.rows for item in self.waiting for chunk in item.stage.samples_of.chunks if chunk.path is not None
+        )
+
+    def commit(self) -> None:
+        """Commit what waits."""
+        items, self.waiting = self.waiting, []
+        replaced, self.replaced = self.replaced, set()
+        if not items:
+            return
+        self.steps += 1
+        batch = f"{self.batch}{self.steps:04d}"
+        done = commit_step(
+            self.root, items, batch=batch, folder=self.folder, budget_bytes=self.memory // 4, replaced=replaced
+        )
+        self.notes += [note for note in done.notes if note not in self.notes]
+        late = {id(item) for item in done.known}
+        for item in items:
+            self.reports[item.shown] = _report(item, late=id(item) in late)
+            shutil.rmtree(item.stage.folder, ignore_errors=True)
+
+
+def ingest(
+    root: Path,
+    paths: Iterable[Path | str] | Path | str,
+    *,
+    stated: Stated,
+    memory: str | int = "2GB",
+    readers: Sequence[Reader] | None = None,
+    progress: Progress | None = None,
+) -> tuple[IngestReport, Snapshot]:
+    """Load dumps into a store.
+
+    Parameters
+    ----------
+    root : pathlib.Path
+        Of the store.
+    paths : path or several
+    stated : Stated
+    memory : str or int
+        Bound on the memory that rows take while they wait.
+    readers : sequence of Reader or None
+        In place of the registered ones.
+    progress : callable or None
+        ``(done_bytes, total_bytes, path)``.
+
+    Raises
+    ------
+    InterruptedWorkError
+        Stopped by the user; files read to their end are committed, and the same call goes on.
+    """
+    begin = time.monotonic()
+    found = find_files(paths, inside=root)
+    with _staging(root) as (batch, folder):
+        files = read_fixed(snapshot(root), "files")
+        run = _Run(
+            root=root, stated=stated, memory=parse_bytes(memory), readers=readers, progress=progress, batch=batch, folder=folder,
+            known=known_files(files), told=dict(files.select("source", "status").iter_rows()), total=sum(one.size for one in found),
+        )  # fmt: skip
+        try:
+            for number, one in enumerate(found):
+                run.take(number, one)
+            run.commit()
+        except KeyboardInterrupt:
+            _interrupted(run, len(found))
+    now = snapshot(root)
+    run.tell(0, "")
+    told = tuple(run.reports[one.shown] for one in found)
+    report = IngestReport(
+        files=told, store=str(root), version=str(now.seq), notes=tuple(run.notes), seconds=time.monotonic() - begin
+    )
+    return report, now
+
+
+def _interrupted(run: _Run, total: int) -> None:
+    """Keep what was read to its end, then stop."""
+    kept = "the files read so far"
+    try:
+        run.commit()
+    except KeyboardInterrupt:  # twice: at once
+        kept = "the files committed before"
+    done = sum(report.status in LOADED or report.status == "known" for report in run.reports.values())
+    raise InterruptedWorkError(
+        f"Stopped after {done} of {total} files; {kept} are in the store. Run the same command again to go on."
+    ) from None
+
+
+@contextmanager
+def _staging(root: Path) -> Iterator[tuple[str, Path]]:
+    """Give an id and a folder of this ingest; the folder goes when it ends, by whatever end."""
+    parent = staging_folder(root)
+    for _ in range(100):
+        batch = f"b{time.strftime('%Y%m%d%H%M%S', time.gmtime())}{uuid4().hex[:6]}"
+        folder = parent / batch
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise StoreError(
+                f"Cannot write to {root}: {error.strerror}. Choose a folder that you may write to."
+            ) from None
+        with try_hold(folder / "alive") as mine:
+            if mine and (folder / "alive").exists():  # else another process has just swept it away
+                try:
+                    yield batch, folder
+                finally:
+                    shutil.rmtree(folder, ignore_errors=True)
+                return
+    raise StoreError(f"Cannot prepare a folder in {parent}; check its rights.")
+
+
+def _report(item: Item, *, late: bool = False) -> FileReport:
+    stage = item.stage
+    return FileReport(
+        path=item.shown, status="known" if late else item.status,
+        reason="another ingest committed the same content meanwhile" if late else item.reason,
+        reader=item.reader, rule=item.rule, confidence=item.confidence, bytes=item.size, digest=item.digest, source=item.source,
+        records=stage.records, rows=stage.rows, skipped=stage.skips.total(), rejected=stage.rejected, curable=stage.curable,
+        samples=stage.samples, events=stage.rows_of["events"].rows, jobs=stage.rows_of["jobs"].rows, repeated=item.repeated,
+        skips=dict(sorted(stage.skips.items())), reasons=dict(stage.reasons.most_common(20)), cures=dict(stage.curable_kinds),
+        notes=tuple(stage.notes), first=None if stage.first_us is None else from_us(stage.first_us),
+        last=None if stage.last_us is None else from_us(stage.last_us),
+    )  # fmt: skip
+
+
+def _known_report(found: Found, digest: str, known: Known) -> FileReport:
+    reason = "the same content is in the store already"
+    if known.curable:
+        reason += f"; {known.curable} of its records still wait for something to be stated"
+    return FileReport(
+        path=found.shown, status="known", reason=reason, bytes=found.size, digest=digest, source=known.source
+    )

@@ -1,0 +1,159 @@
+"""Reading one file: which reader takes it, and everything it gives, kept aside."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from workbench.errors import DataError, ResourceError, SpecificationError
+from workbench.model.context import Context
+from workbench.readers.base import Match, Reader
+from workbench.readers.registry import readers as all_readers
+from workbench.readers.registry import recognise
+from workbench.readers.source import Source, open_source
+from workbench.store.plan import Item
+from workbench.store.stage import Stage, digest_of, source_id
+from workbench.store.walk import Found
+
+__all__ = ["choose_reader", "failed_item", "fingerprint", "path_id", "read_file"]
+
+Tell = Callable[[int], None]
+
+
+def fingerprint(found: Found) -> str:
+    """Give the digest of a file's content.
+
+    Raises
+    ------
+    DataError
+        Where it cannot be read, with the reason.
+    """
+    if found.trouble:
+        raise DataError(found.trouble)
+    try:
+        return digest_of(found.path)
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror or error}") from None
+
+
+def choose_reader(head: bytes, context: Context, among: Sequence[Reader] | None) -> tuple[Reader, Match] | None:
+    """Choose the reader by content, or take the one that the user stated.
+
+    Raises
+    ------
+    SpecificationError
+        Where the user stated a reader that there is not.
+    """
+    if context.reader is None:
+        return recognise(head, context, among)
+    known = all_readers() if among is None else tuple(among)
+    for reader in known:
+        if reader.name == context.reader:
+            return reader, Match(confidence=1.0, rule="stated by the user")
+    raise SpecificationError(
+        "the mapping", [f"reader '{context.reader}' is not one of {', '.join(r.name for r in known)}"]
+    )
+
+
+def failed_item(found: Found, reason: str, context: Context, folder: Path) -> Item:
+    """Give what the store keeps of a file that could not be read."""
+    digest = ""
+    stage = Stage(folder, 1)
+    return Item(
+        found.path,
+        found.shown,
+        digest,
+        path_id(found.shown),
+        found.size,
+        context,
+        stage,
+        status="unreadable",
+        reason=reason,
+    )
+
+
+def path_id(shown: str) -> str:
+    """Give the id of a file that has no content to name it by."""
+    return hashlib.sha256(shown.encode("utf-8")).hexdigest()[:16]
+
+
+def read_file(
+    found: Found,
+    digest: str,
+    context: Context,
+    *,
+    folder: Path,
+    limit_bytes: int,
+    readers: Sequence[Reader] | None,
+    tell: Tell,
+) -> Item:
+    """Read a file to its end into a stage; problems of the file end in its status, never in an exception.
+
+    Raises
+    ------
+    ResourceError
+        Where the disk is full.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    stage = Stage(folder, limit_bytes)
+    item = Item(found.path, found.shown, digest, source_id(digest), found.size, context, stage)
+    before = _facts(found.path)
+    try:
+        with open_source(found.path) as source:
+            _read(item, source, readers, tell)
+    except OSError as error:
+        _give_up(item, f"cannot be read: {error.strerror or error}")
+    if item.status != "unreadable" and _facts(found.path) != before:
+        _give_up(item, "changed while it was read; ingest it again once it is complete")
+    if item.status == "unreadable":
+        shutil.rmtree(folder, ignore_errors=True)
+    return item
+
+
+def _facts(path: Path) -> tuple[int, int] | None:
+    try:
+        facts = path.stat()
+    except OSError:
+        return None
+    return facts.st_size, facts.st_mtime_ns
+
+
+def _read(item: Item, source: Source, readers: Sequence[Reader] | None, tell: Tell) -> None:
+    head = source.head()
+    if not head:
+        item.status, item.reason = (
+            ("damaged", source.damage.reason) if source.damage else ("empty", "the file holds nothing")
+        )
+        item.source = path_id(item.shown)
+        return
+    chosen = choose_reader(head, item.context, readers)
+    if chosen is None:
+        item.status = "not recognised"
+        item.reason = "no reader knows this content; state one, and what its columns mean, with --map FILE"
+        return
+    reader, match = chosen
+    item.reader, item.rule, item.confidence = reader.name, match.rule, match.confidence
+    try:
+        for batch in reader.read(source, item.context):
+            item.stage.add(batch)
+            tell(getattr(source, "raw_position", 0))
+        item.stage.finish()
+    except (ResourceError, OSError):
+        raise
+    except Exception as error:  # noqa: BLE001 -- a reader, perhaps a plug-in, failed: the other files must not be lost
+        _give_up(
+            item, f"reader {reader.name} failed after {item.stage.records} records: {type(error).__name__}: {error}"
+        )
+        return
+    if source.damage is not None:
+        item.status, item.reason = "damaged", source.damage.reason
+    elif item.stage.rejected:
+        item.status = "loaded with rejects"
+
+
+def _give_up(item: Item, reason: str) -> None:
+    """Drop all that was read of a file: it is loaded whole or not at all."""
+    item.status, item.reason = "unreadable", reason
+    item.stage = Stage(item.stage.folder, item.stage.limit_bytes)

@@ -1,0 +1,115 @@
+"""Events, jobs, entities, links: from the names that readers give to the ids of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import polars as pl
+
+from workbench.model.frames import TS
+from workbench.store.identity import Resolved, Who
+from workbench.store.layout import FIXED, empty_fixed
+from workbench.store.plan import Item, Plan
+
+__all__ = ["entity_rows", "events_of", "jobs_of", "links_of", "with_entities"]
+
+_WHO = ("host", "device_kind", "device")
+# What differs from one event of a kind to the next: addresses, hex and decimal numbers.
+_VARIABLE = (
+    r"0x[0-9a-fA-F]+|\b[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?|\b[0-9a-f]{8}-[0-9a-f-]{20,}|\d+"
+)
+_LONGEST_TEMPLATE = 300
+
+
+def with_entities(
+    rows: pl.DataFrame, plan: Plan, item: Item, *, columns: tuple[str, str, str] = _WHO, name: str = "entity"
+) -> pl.DataFrame:
+    """Put the canonical id in place of host, kind and name of a device; by time where aliases have one."""
+    at = "ts" if "ts" in rows.columns else None
+    names = rows.select(columns).unique(maintain_order=True)
+    found = [plan.resolve(item, who) for who in names.iter_rows()]
+    ids = pl.Series(name, [resolved.entity for resolved in found], dtype=pl.String)
+    joined = rows.join(names.with_columns(ids), on=list(columns), how="left", nulls_equal=True, maintain_order="left")
+    for who, resolved in zip(names.iter_rows(), found, strict=True):
+        if resolved.spans and at is not None:
+            joined = joined.with_columns(_timed(who, resolved, columns, name))
+    return joined.drop(columns)
+
+
+def _timed(who: Who, resolved: Resolved, columns: tuple[str, str, str], name: str) -> pl.Expr:
+    mine = pl.all_horizontal(
+        pl.col(column).eq_missing(pl.lit(value)) for column, value in zip(columns, who, strict=True)
+    )
+    us = pl.col("ts").dt.timestamp("us")
+    chosen = pl.col(name)
+    for start, end, entity in resolved.spans:
+        chosen = pl.when(mine & (us >= start) & (us < end)).then(pl.lit(entity)).otherwise(chosen)
+    return chosen.alias(name)
+
+
+def events_of(item: Item, plan: Plan) -> Iterator[pl.DataFrame]:
+    """Give the events of a file, each piece in order of time."""
+    template = pl.col("message").str.slice(0, _LONGEST_TEMPLATE).str.replace_all(_VARIABLE, "#").alias("template")
+    for rows in item.stage.rows_of["events"].frames():
+        bounded = rows.with_columns(
+            template, pl.col("ts_low").fill_null(pl.col("ts")), pl.col("ts_high").fill_null(pl.col("ts")),
+            pl.col("attributes").fill_null("{}"),
+        )  # fmt: skip
+        placed = with_entities(bounded, plan, item).with_columns(source=pl.lit(item.source))
+        yield placed.select(list(FIXED["events"])).sort("ts", "entity", "kind", "line", nulls_last=True)
+
+
+def jobs_of(item: Item, plan: Plan, batch: int) -> Iterator[pl.DataFrame]:
+    """Give the jobs of a file, their nodes as ids."""
+    for rows in item.stage.rows_of["jobs"].frames():
+        hosts = _each(rows["nodes"], lambda node: plan.resolve(item, (node, "host", None)).entity)
+        own = [plan.resolve(item, (None, "job", job or "unnamed")).entity for job in rows["job"]]
+        placed = rows.drop("nodes").with_columns(
+            pl.Series("entities", hosts, dtype=pl.List(pl.String)), pl.Series("entity", own, dtype=pl.String),
+            pl.lit(item.source).alias("source"), pl.lit(batch, pl.Int64).alias("batch"),
+        )  # fmt: skip
+        yield placed.select(list(FIXED["jobs"]))
+
+
+def _each(lists: pl.Series, one: Callable[[str], str]) -> list[list[str]]:
+    return [
+        [] if names is None else list(dict.fromkeys(one(name) for name in names if name)) for names in lists.to_list()
+    ]
+
+
+def links_of(item: Item, plan: Plan) -> Iterator[pl.DataFrame]:
+    """Give the links of a file, from id to id."""
+    for rows in item.stage.rows_of["links"].frames():
+        child = with_entities(rows, plan, item)
+        both = with_entities(child, plan, item, columns=("to_host", "to_kind", "to_device"), name="to_entity")
+        yield both.with_columns(source=pl.lit(item.source)).select(list(FIXED["links"]))
+
+
+def entity_rows(items: list[Item], plan: Plan, known: set[str]) -> pl.DataFrame:
+    """Give rows for the ``entities`` table: what readers state, and every entity met for the first time."""
+    stated = [empty_fixed("entities")]
+    for item in items:
+        for rows in item.stage.rows_of["entities"].frames():
+            placed = with_entities(rows, plan, item).with_columns(source=pl.lit(item.source))
+            stated.append(_described(placed, plan))
+    table = pl.concat(stated)
+    met = [e for e in plan.entities if e.entity not in known]
+    new = pl.DataFrame(
+        {
+            "entity": [e.entity for e in met], "kind": [e.kind for e in met], "host": [e.host for e in met],
+            "name": [e.name for e in met],
+        },
+        schema={name: FIXED["entities"][name] for name in ("entity", "kind", "host", "name")},
+    )  # fmt: skip
+    nothing = [pl.lit(None, TS).alias(n) for n in ("valid_from", "valid_to")]
+    rest = new.with_columns(*nothing, attributes=pl.lit("{}"), source=pl.lit(None, pl.String))
+    return pl.concat([table, rest.select(table.columns)]).sort("entity", nulls_last=True)
+
+
+def _described(placed: pl.DataFrame, plan: Plan) -> pl.DataFrame:
+    facts = {e.entity: e for e in plan.entities}
+    mine = [facts[entity] for entity in placed["entity"]]
+    return placed.with_columns(
+        pl.Series("kind", [e.kind for e in mine], dtype=pl.String), pl.Series("host", [e.host for e in mine], dtype=pl.String),
+        pl.Series("name", [e.name for e in mine], dtype=pl.String), pl.col("attributes").fill_null("{}"),
+    ).select(list(FIXED["entities"]))  # fmt: skip

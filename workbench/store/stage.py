@@ -1,0 +1,229 @@
+"""One file on its way into the store: read to its end, counted, kept aside until it is committed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from workbench.errors import DataError
+from workbench.model import frames
+from workbench.model.batch import Batch
+from workbench.store.columns import route_of
+from workbench.store.identity import Who
+from workbench.store.layout import SAMPLES_LONG, is_wide
+from workbench.store.spool import SampleSpool, Spool
+
+__all__ = ["MOST_REJECTS", "Name", "Stage", "source_id"]
+
+#: Rejected records of one file that are kept with their text; beyond this they are only counted.
+MOST_REJECTS = 100_000
+_LONGEST_TEXT = 2000
+#: A metric as a series states it: name, stated kind, unit, kind of entity, table it is meant for.
+Name = tuple[str, str | None, str | None, str, str]
+_ROWS = {
+    "events": frames.EVENTS,
+    "jobs": frames.JOBS,
+    "entities": frames.ENTITIES,
+    "links": frames.LINKS,
+    "aliases": frames.ALIASES,
+    "rejects": frames.REJECTS,
+    "absent": frames.ABSENT,
+}
+
+
+def source_id(digest: str) -> str:
+    """Give the id of a file in all tables: the first 16 digits of the digest of its content."""
+    return digest[:16]
+
+
+@dataclass
+class Stage:
+    """What was read of one file.
+
+    Attributes
+    ----------
+    folder : pathlib.Path
+        Where rows go that do not fit in memory.
+    limit_bytes : int
+    records, rows, rejected, curable, samples : int
+    skips : counter of rule
+    curable_kinds : counter of what the user can state
+    notes : list of str
+    who : dict of (host, kind, device) to number
+    names : dict of Name to number
+    labels : dict of canonical JSON to number
+    not_whole : set of int
+        Numbers of the names that had values which are no integers.
+    rows_of : dict of table to Spool
+        In the shapes of ``workbench.model.frames``.
+    """
+
+    folder: Path
+    limit_bytes: int
+    records: int = 0
+    rows: int = 0
+    rejected: int = 0
+    curable: int = 0
+    samples: int = 0
+    skips: Counter[str] = field(default_factory=Counter)
+    curable_kinds: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+    who: dict[Who, int] = field(default_factory=dict)
+    names: dict[Name, int] = field(default_factory=dict)
+    labels: dict[str, int] = field(default_factory=dict)
+    not_whole: set[int] = field(default_factory=set)
+    first_us: int | None = None
+    last_us: int | None = None
+
+    def __post_init__(self) -> None:
+        self.samples_of = SampleSpool(self.folder, self.limit_bytes)
+        self.rows_of = {name: Spool(self.folder / name, self.limit_bytes) for name in _ROWS}
+
+    @property
+    def bytes(self) -> int:
+        """Size of what is held in memory."""
+        return self.samples_of.bytes + sum(spool.bytes for spool in self.rows_of.values())
+
+    def add(self, batch: Batch) -> None:
+        """Take one batch of the reader.
+
+        Raises
+        ------
+        DataError
+            Where the reader breaks its contract: tables of another shape, a series that is not there.
+        """
+        self.records += batch.records
+        self.rows += batch.rows
+        self.skips.update(dict(batch.skips.iter_rows()))
+        self.notes += [note for note in batch.notes if note not in self.notes][: max(0, 20 - len(self.notes))]
+        self._count_rejects(batch.rejects)
+        for name, schema in _ROWS.items():
+            rows = _checked(getattr(batch, name), schema, name)
+            if name == "rejects":
+                room = max(0, MOST_REJECTS - self.rows_of[name].rows)
+                rows = rows.head(room).with_columns(pl.col("text").str.slice(0, _LONGEST_TEXT))
+            self.rows_of[name].add(rows)
+        for column in ("ts",):
+            self._widen_span(batch.events[column])
+        self._add_samples(
+            _checked(batch.series, frames.SERIES, "series"), _checked(batch.samples, frames.SAMPLES, "samples")
+        )
+
+    def finish(self) -> None:
+        """Close the books: the file was read to its end."""
+        self.samples_of.flush(to_disk=False)
+        if self.rejected > MOST_REJECTS:
+            self.notes.append(
+                f"the first {MOST_REJECTS:,} of {self.rejected:,} rejected records are kept with their text"
+            )
+
+    def _count_rejects(self, rejects: pl.DataFrame) -> None:
+        self.rejected += rejects.height
+        self.curable += rejects.height - rejects["curable"].null_count()
+        self.curable_kinds.update(rejects["curable"].drop_nulls().to_list())
+        self.reasons.update(rejects["reason"].to_list())
+
+    def _widen_span(self, ts: pl.Series) -> None:
+        if ts.len() == ts.null_count():
+            return
+        low, high = ts.dt.timestamp("us").min(), ts.dt.timestamp("us").max()
+        self.first_us = min(x for x in (self.first_us, low) if x is not None)  # type: ignore[assignment]
+        self.last_us = max(x for x in (self.last_us, high) if x is not None)  # type: ignore[assignment]
+
+    def _add_samples(self, series: pl.DataFrame, samples: pl.DataFrame) -> None:
+        if samples.is_empty():
+            return
+        kept = self._with_values(samples, series)
+        self.samples += kept.height
+        self._widen_span(kept["ts"])
+        numbers = self._numbers(series)
+        at = numbers["place"].to_numpy()
+        size = int(at.max()) + 1 if at.size else 0
+        lookup = {}
+        for name in ("who", "name", "label", "route"):
+            lookup[name] = np.zeros(size, np.uint32)
+            lookup[name][at] = numbers[name].to_numpy()
+        index = kept["series"].to_numpy()
+        if index.size and (int(index.max()) >= size or not np.isin(np.unique(index), at).all()):
+            raise DataError("the reader gave samples of a series that it did not describe; report this to its author")
+        staged = pl.DataFrame(
+            {name: lookup[name][index] for name in ("who", "name", "label")}
+            | {"ts": kept["ts"].dt.timestamp("us"), "value": kept["value"], "value_int": kept["value_int"]}
+        )
+        self.not_whole.update(staged.filter(pl.col("value_int").is_null())["name"].unique().to_list())
+        routes = sorted(self._routes, key=lambda route: self._routes[route])
+        chosen = lookup["route"][index]
+        for number in np.unique(chosen).tolist():
+            part = staged if (chosen == number).all() else staged.filter(pl.Series(chosen == number))
+            self.samples_of.add(routes[number], part)
+
+    def _with_values(self, samples: pl.DataFrame, series: pl.DataFrame) -> pl.DataFrame:
+        """Leave out what has no value or no time; it is counted as absent."""
+        number = pl.col("value_int").is_not_null() | (pl.col("value").is_not_null() & pl.col("value").is_not_nan())
+        good = number & pl.col("ts").is_not_null()
+        if samples.select(good.all()).item():
+            return samples.with_columns(pl.col("value").fill_null(pl.col("value_int")))
+        bad = samples.filter(~good).join(series.select("series", "metric"), on="series", how="left")
+        reason = (
+            pl.when(pl.col("ts").is_null()).then(pl.lit("no time")).when(pl.col("value").is_nan()).then(pl.lit("NaN"))
+        )
+        counted = bad.group_by("metric", reason.otherwise(pl.lit("no value")).alias("reason")).len("count")
+        self.rows_of["absent"].add(
+            counted.cast({"count": pl.Int64}).select(list(frames.ABSENT)).sort("metric", "reason")
+        )
+        return samples.filter(good).with_columns(pl.col("value").fill_null(pl.col("value_int")))
+
+    @property
+    def _routes(self) -> dict[str, int]:
+        if not hasattr(self, "_route_numbers"):
+            self._route_numbers: dict[str, int] = {SAMPLES_LONG: 0}
+        return self._route_numbers
+
+    def _numbers(self, series: pl.DataFrame) -> pl.DataFrame:
+        """Number entity, metric, labels and table of each series, the same from batch to batch."""
+        place, who, name, label, route = [], [], [], [], []
+        for row in series.iter_rows(named=True):
+            kind = row["device_kind"] or "host"
+            target = route_of(kind, row["labels"] or "{}", row["kind"], is_wide(kind))
+            key: Name = (row["metric"] or "", row["kind"], row["unit"] or None, kind, target)
+            place.append(row["series"])
+            who.append(self.who.setdefault((row["host"], row["device_kind"], row["device"]), len(self.who)))
+            name.append(self.names.setdefault(key, len(self.names)))
+            label.append(self.labels.setdefault(row["labels"] or "{}", len(self.labels)))
+            route.append(self._routes.setdefault(target, len(self._routes)))
+        kinds = dict.fromkeys(("place", "who", "name", "label", "route"), pl.UInt32)
+        return pl.DataFrame({"place": place, "who": who, "name": name, "label": label, "route": route}, schema=kinds)
+
+    def skips_json(self) -> str:
+        """Write what was passed over, by rule."""
+        return json.dumps(dict(sorted(self.skips.items())), ensure_ascii=False)
+
+
+def _checked(rows: pl.DataFrame, schema: pl.Schema, what: str) -> pl.DataFrame:
+    if rows.schema == schema:
+        return rows
+    if rows.is_empty():
+        return frames.empty(schema)
+    raise DataError(
+        f"the reader gave {what} of another shape than workbench.model.frames says; report this to its author"
+    )
+
+
+def digest_of(path: Path) -> str:
+    """Give the SHA-256 of a file's content, read piece by piece."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def chunks_of(stage: Stage) -> Iterator[tuple[str, int, int, int]]:
+    """Give route, start, end and rows of what was staged."""
+    for chunk in stage.samples_of.chunks:
+        yield chunk.route, chunk.start_us, chunk.end_us, chunk.rows

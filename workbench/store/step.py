@@ -1,0 +1,192 @@
+"""Committing one step of an ingest: some files, all at once or not at all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from workbench.model.frames import TS
+from workbench.store.finalise import Output, write_samples
+from workbench.store.known import context_json
+from workbench.store.layout import FIXED
+from workbench.store.manifest import Snapshot, commit, snapshot
+from workbench.store.plan import Item, Plan
+from workbench.store.rows import entity_rows, events_of, jobs_of, links_of, with_entities
+from workbench.store.strip import strip_sources
+from workbench.store.tables import read_fixed
+from workbench.store.tally import Tally
+
+__all__ = ["Committed", "commit_step"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Committed:
+    """What a step did.
+
+    ``known`` are files that another ingest committed meanwhile.
+    """
+
+    now: Snapshot
+    notes: tuple[str, ...]
+    known: tuple[Item, ...] = ()
+
+
+def commit_step(
+    root: Path, items: Sequence[Item], *, batch: str, folder: Path, budget_bytes: int, replaced: set[str]
+) -> Committed:
+    """Write and commit the staged files of a step.
+
+    Parameters
+    ----------
+    root : pathlib.Path
+    items : sequence of Item
+    batch : str
+        Id of the batch.
+    folder : pathlib.Path
+        Staging folder of the ingest.
+    budget_bytes : int
+        Memory that turning samples into rows may take.
+    replaced : set of str
+        Sources that are in the store and give way to what was read now.
+    """
+    known: list[Item] = []
+    while True:  # again where another ingest committed meanwhile what this one must know of
+        base = snapshot(root)
+        there = set(read_fixed(base, "files", ["source"])["source"]) - replaced
+        known += [item for item in items if item.source in there]
+        items = [item for item in items if item.source not in there]
+        out = folder / "out"
+        out.mkdir(parents=True, exist_ok=True)
+        output = Output(batch, out)
+        notes = _write(output, base, items, budget_bytes=budget_bytes, replaced=replaced)
+        sources = {item.source for item in items}
+        done = commit(
+            root,
+            list(output.changes.values()),
+            batch=batch,
+            what="ingest",
+            still_right=partial(_fits, base=base, sources=sources, replaced=replaced),
+        )
+        if done is not None:
+            return Committed(now=done, notes=notes, known=tuple(known))
+        for path in out.iterdir():
+            path.unlink()
+
+
+def _fits(now: Snapshot, *, base: Snapshot, sources: set[str], replaced: set[str]) -> bool:
+    """Tell whether what was prepared on ``base`` is still right on ``now``."""
+    if now.seq == base.seq:
+        return True
+    same = all(now.versions.get(table) == base.versions.get(table) for table in ("metrics", "aliases", "entities"))
+    return same and not replaced and not sources & set(read_fixed(now, "files", ["source"])["source"])
+
+
+def _write(
+    output: Output, base: Snapshot, items: Sequence[Item], *, budget_bytes: int, replaced: set[str]
+) -> tuple[str, ...]:
+    for item in items:
+        item.sentinels.clear()
+    if replaced:
+        strip_sources(output, base, replaced)
+    aliases = read_fixed(base, "aliases").filter(~pl.col("source").is_in(list(replaced)).fill_null(False))
+    plan = Plan(items, aliases=aliases, metrics=read_fixed(base, "metrics"))
+    tally = Tally(plan)
+    write_samples(output, plan, tally, budget_bytes)
+    number = base.seq + 1
+    output.write_fixed("events", (rows for item in items for rows in events_of(item, plan)))
+    output.write_fixed("jobs", (rows for item in items for rows in jobs_of(item, plan, number)))
+    output.write_fixed("links", (rows for item in items for rows in links_of(item, plan)))
+    output.write_fixed(
+        "rejects", (_of(item, rows, "rejects") for item in items for rows in item.stage.rows_of["rejects"].frames())
+    )
+    output.write_fixed("absent", (_absent(item) for item in items))
+    looked = [rows for item in items for rows in _looked(item, plan)]
+    known = set(read_fixed(base, "entities", ["entity", "source"]).filter(pl.col("source").is_null())["entity"])
+    output.write_fixed("entities", [entity_rows(list(items), plan, known)])
+    output.write_fixed("aliases", [_frame(plan.learned, "aliases")])
+    output.write_fixed("metrics", [_frame(plan.columns.new, "metrics")])
+    output.write_fixed("series", [tally.series()])
+    output.write_fixed("observed", [tally.observed(looked)])
+    for item in items:
+        item.repeated, item.misfits = tally.repeated[item.source], tally.strays[item.source]
+        if item.misfits:
+            item.stage.notes.append(
+                f"{item.misfits:,} samples do not fit their wide row (type, or two values at one time) and lie in samples_long"
+            )
+    output.write_fixed("files", [files_frame(items, number)])
+    return tuple(plan.notes)
+
+
+def _of(item: Item, rows: pl.DataFrame, table: str) -> pl.DataFrame:
+    return rows.with_columns(source=pl.lit(item.source)).select(list(FIXED[table]))
+
+
+def _absent(item: Item) -> pl.DataFrame:
+    parts = [_of(item, rows, "absent") for rows in item.stage.rows_of["absent"].frames()]
+    own = [
+        {"source": item.source, "metric": m, "reason": r, "count": c} for (m, r), c in sorted(item.sentinels.items())
+    ]
+    rows = pl.concat([*parts, _frame(own, "absent")])
+    return (
+        rows.group_by("source", "metric", "reason").agg(pl.col("count").sum()).sort("metric", "reason", nulls_last=True)
+    )
+
+
+def _looked(item: Item, plan: Plan) -> list[pl.DataFrame]:
+    """Say for which hosts a log was kept, from its first to its last stamp; likewise for job lists."""
+    stage = item.stage
+    found: list[pl.DataFrame] = []
+    hosts = [
+        rows.select("host").with_columns(device_kind=pl.lit("host"), device=pl.lit(None, pl.String))
+        for rows in stage.rows_of["events"].frames()
+    ]
+    if hosts and stage.first_us is not None and stage.last_us is not None:
+        named = with_entities(pl.concat(hosts), plan, item).group_by("entity").len("count")
+        found.append(_interval(named, item, "events", (stage.first_us, stage.last_us)))
+    for rows in stage.rows_of["jobs"].frames():
+        times = pl.concat([rows[name] for name in ("submitted", "start", "end")]).drop_nulls().dt.timestamp("us")
+        if times.len():
+            named = pl.DataFrame({"entity": [item.cluster], "count": [rows.height]})
+            found.append(_interval(named, item, "jobs", (int(times.min()), int(times.max()))))  # type: ignore[arg-type]
+    return found
+
+
+def _interval(named: pl.DataFrame, item: Item, what: str, span: tuple[int, int]) -> pl.DataFrame:
+    stamp = pl.Datetime("us")
+    return named.with_columns(
+        pl.lit(what).alias("what"), pl.lit(item.reader).alias("reader"), pl.lit(item.owner, pl.String).alias("source"),
+        pl.lit(span[0]).cast(stamp).dt.replace_time_zone("UTC").alias("start"),
+        pl.lit(span[1]).cast(stamp).dt.replace_time_zone("UTC").alias("end"),
+        pl.lit(0.0).alias("interval_s"), pl.col("count").cast(pl.Int64),
+    ).select(list(FIXED["observed"])).cast({"start": TS, "end": TS})  # fmt: skip
+
+
+def _frame(rows: Sequence[dict[str, object]], table: str) -> pl.DataFrame:
+    schema = FIXED[table]
+    plain = {name: pl.Int64() if kind == TS else kind for name, kind in schema.items()}
+    frame = pl.DataFrame(list(rows), schema=plain) if rows else pl.DataFrame(schema=plain)
+    moments = [name for name, kind in schema.items() if kind == TS]
+    return frame.with_columns(pl.col(name).cast(pl.Datetime("us")).dt.replace_time_zone("UTC") for name in moments)
+
+
+def files_frame(items: Sequence[Item], batch: int) -> pl.DataFrame:
+    """Give rows for the ``files`` table."""
+    return _frame([_file_row(item, batch) for item in items], "files")
+
+
+def _file_row(item: Item, batch: int) -> dict[str, Any]:
+    stage = item.stage
+    return {
+        "source": item.source, "digest": item.digest, "path": item.shown, "bytes": item.size, "reader": item.reader or None,
+        "rule": item.rule or None, "confidence": item.confidence, "status": item.status, "reason": item.reason or None,
+        "records": stage.records, "rows": stage.rows, "skipped": stage.skips.total(), "rejected": stage.rejected,
+        "curable": stage.curable, "samples": stage.samples, "repeated": item.repeated, "skips": stage.skips_json(),
+        "context": context_json(item.context), "notes": stage.notes, "first": stage.first_us, "last": stage.last_us,
+        "batch": batch, "ingested": int(time.time() * 1e6),
+    }  # fmt: skip

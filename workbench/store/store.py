@@ -1,0 +1,374 @@
+"""A store: the folder that holds what was ingested, and the questions it answers."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from workbench import __version__
+from workbench.errors import StoreError, UnknownNameError
+from workbench.model.incident import Incidents
+from workbench.model.provenance import Provenance
+from workbench.model.selector import Selector
+from workbench.readers.base import Reader
+from workbench.store.catalog import catalog
+from workbench.store.dryrun import dry_run as look_only
+from workbench.store.engine import Engine, Parameters, ledger_paths
+from workbench.store.incidents import Jobs, find_incidents, select_events
+from workbench.store.info import StoreInfo, gather
+from workbench.store.ingest import Progress, Stated
+from workbench.store.ingest import ingest as run_ingest
+from workbench.store.layout import FORMAT, MARKER
+from workbench.store.ledger import append_ledger, read_ledger
+from workbench.store.manifest import Snapshot, history, snapshot
+from workbench.store.places import Places
+from workbench.store.quarantine import Quarantine
+from workbench.store.report import IngestReport
+from workbench.store.sandbox import require_reading
+from workbench.store.seen import join_intervals
+
+__all__ = ["Store", "open"]
+
+
+def open(path: Path | str, *, create: bool = True) -> Store:  # noqa: A001 -- read as wb.open
+    """Open a store, or make an empty one.
+
+    Parameters
+    ----------
+    path : path
+        Folder of the store.
+    create : bool
+        Make it where there is none; False: then that is an error.
+
+    Raises
+    ------
+    StoreError
+        Where the folder is no store, cannot be read or made, or the store is of a newer version of
+        workbench; each with what to do.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> store = open(Path(tempfile.mkdtemp()) / "case-042")
+    >>> store.version, store.catalog().height
+    ('0', 0)
+    """
+    root = Path(path)
+    try:
+        marker = root / MARKER
+        if not marker.exists():
+            _make(root, create=create)
+        facts = json.loads(marker.read_text(encoding="utf-8"))
+        number = int(facts["format"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"Cannot open the store {root}: {error}. Check its rights, or restore {MARKER} from a copy."
+        ) from None
+    if number > FORMAT:
+        raise StoreError(
+            f"The store {root} has layout {number}; this version of workbench knows {FORMAT}. "
+            f"Install the version that wrote it: {facts.get('written_by', 'not known')}."
+        )
+    return Store(root, snapshot(root))
+
+
+def _make(root: Path, *, create: bool) -> None:
+    there = root.exists()
+    if there and not root.is_dir():
+        raise StoreError(f"{root} is a file, not a store. Name the folder of a store.")
+    if there and any(root.iterdir()):
+        raise StoreError(f"{root} is a folder with other things in it, not a store. Name a store, or a new folder.")
+    if not create:
+        raise StoreError(f"There is no store at {root}. Make one with: workbench ingest PATH... --store {root}")
+    root.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({"format": FORMAT, "written_by": f"workbench {__version__}"})
+    draft = root / f".{MARKER}.{os.getpid()}"
+    draft.write_text(text + "\n", encoding="utf-8")
+    draft.replace(root / MARKER)
+
+
+class Store:
+    """What was ingested, at one version.
+
+    A store object keeps its version until it ingests itself, or is told to :meth:`refresh`: answers
+    do not change while another process loads data. Make one with :func:`open`.
+    """
+
+    def __init__(self, path: Path, now: Snapshot) -> None:
+        self.path = path
+        self._now = now
+        self._engine = Engine(now, ledger_paths(path))
+
+    @property
+    def version(self) -> str:
+        """Version of the data; everything read through this object is of it."""
+        return str(self._now.seq)
+
+    def at(self, version: str | int) -> Store:
+        """Give the store as it was at a version.
+
+        Raises
+        ------
+        StoreError
+            Where there is no such version.
+        """
+        text = str(version)
+        if not text.isdigit():
+            raise StoreError(f"'{version}' is no version of {self.path}; it has 0 to {snapshot(self.path).seq}.")
+        return Store(self.path, snapshot(self.path, int(text)))
+
+    def refresh(self) -> None:
+        """Go to the newest version."""
+        self._move(snapshot(self.path))
+
+    def _move(self, now: Snapshot) -> None:
+        self._now = now
+        self._engine = Engine(now, ledger_paths(self.path))
+        for name in ("_places", "_jobs"):
+            self.__dict__.pop(name, None)
+
+    def ingest(
+        self,
+        paths: Iterable[Path | str] | Path | str,
+        *,
+        clock: Mapping[str, str] | None = None,
+        year: int | None = None,
+        mapping: Path | str | None = None,
+        memory: str | int = "2GB",
+        dry_run: bool = False,
+        progress: Progress | None = None,
+        readers: Sequence[Reader] | None = None,
+    ) -> IngestReport:
+        """Load dumps: files, and all files below folders, recognised by their content.
+
+        A file is loaded whole or not at all, and visible at once. The same content again is a
+        no-op under any name, unless records of it were rejected for want of something that is
+        stated now, or something was stated otherwise: then it is read again and its rows replaced.
+
+        Parameters
+        ----------
+        paths : path or several
+        clock : mapping of glob to zone, optional
+            IANA zone of the times that name none, by path relative to the folder named; globs
+            without a slash speak of the file name; of several that fit, the last holds.
+        year : int, optional
+            Year of the first record, for stamps without one.
+        mapping : path, optional
+            TOML file that says what files are, and what their columns mean.
+        memory : str or int
+            Bound on the rows held in memory.
+        dry_run : bool
+            Only say what would be read, by which reader, how much and how long.
+        progress : callable, optional
+            ``(done_bytes, total_bytes, path)``.
+        readers : sequence of Reader, optional
+            In place of the registered ones.
+
+        Raises
+        ------
+        NothingToDoError
+            Where a path is missing or there is no file.
+        InterruptedWorkError
+            Stopped by the user; the same call goes on.
+        ResourceError, StoreError
+            Disk full; store not writable. Nothing half-written is visible.
+        """
+        stated = Stated.of(clock, year, mapping)
+        if dry_run:
+            return look_only(self.path, self._now, paths, stated=stated, readers=readers)
+        report, now = run_ingest(self.path, paths, stated=stated, memory=memory, readers=readers, progress=progress)
+        self._move(now)
+        return report
+
+    def sql(self, query: str, parameters: Parameters = None) -> pl.DataFrame:
+        """Answer one DuckDB query; it can only read, and only this store.
+
+        Views: ``samples series events jobs entities links aliases observed files rejects absent
+        metrics ledger`` and one wide table per kind of entity (``gpu``, ``host``, ``port`` ...) with
+        ``ts, entity``, a column per metric, and ``source``.
+        A wide row is what one file tells of one entity at one time: files that tell different
+        metrics of it give several rows, with nulls.
+
+        Parameters
+        ----------
+        query : str
+        parameters : sequence or mapping, optional
+            Values of ``?`` or ``$name``.
+
+        Raises
+        ------
+        UsageError
+            Where it is not one query that reads, or does not work.
+        """
+        cursor = self._engine.cursor()
+        try:
+            require_reading(cursor, query)
+        finally:
+            cursor.close()
+        return self._engine.ask(query, parameters)
+
+    def frame(self, query: str, parameters: Parameters = None) -> pl.DataFrame:
+        """Answer a query of our own, without asking whether it only reads."""
+        return self._engine.ask(query, parameters)
+
+    def catalog(self, pattern: str = "*") -> pl.DataFrame:
+        """List metrics.
+
+        Parameters
+        ----------
+        pattern : str
+            Glob on the metric or on any of its names in the sources, in any case of letters.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``metric, entity_kind, table, column, unit, kind, role, drives, raw_names, interval_s,
+            width_bits, saturates, known_by, labels, series, first, last, rows``. ``column`` is null
+            for metrics that lie long (``table`` is ``samples_long``): read those from ``samples``.
+        """
+        return catalog(self._engine, pattern)
+
+    def info(self) -> StoreInfo:
+        """Say what the store holds: span, entities, metrics, coverage, rejects, join hit rates."""
+        return gather(self._engine, self.path, self.version)
+
+    def event_kinds(self) -> pl.DataFrame:
+        """Count events by kind and code, with their first and last time."""
+        return self.frame(
+            "select kind, code, count(*)::bigint as count, min(ts) as first, max(ts) as last from events group by all order by all"
+        )
+
+    def events(self, selector: Selector | str | None = None) -> pl.DataFrame:
+        """Give events, oldest first; all of them, or those that a selector means.
+
+        Raises
+        ------
+        UnknownNameError
+            Where there is no event of that kind.
+        """
+        if selector is None:
+            return self.frame("from events order by ts, entity, kind, code, line")
+        wanted = _selector(selector)
+        events = self._events_of(wanted.kind)
+        if events.is_empty():
+            raise UnknownNameError(
+                "event kind", wanted.kind, self._kinds(), "See workbench events, or store.event_kinds()."
+            )
+        return select_events(events, wanted, self._places)
+
+    def incidents(
+        self, selector: Selector | str, *, collapse_s: float = 5.0, among: pl.DataFrame | None = None
+    ) -> Incidents:
+        """Find incidents, oldest first.
+
+        Parameters
+        ----------
+        selector : Selector or str
+            ``kind[:code,code][@glob]``.
+        collapse_s : float
+            Events of one kind and code on one entity within so many seconds of each other are one
+            incident (its ``count`` says how many): kernels and several logs repeat themselves.
+        among : polars.DataFrame, optional
+            Events to choose from in place of the recorded ones, in the shape of the ``events`` view:
+            derived ones, such as stragglers.
+
+        Raises
+        ------
+        UnknownNameError
+            Where there is no event of that kind, with the kinds there are.
+        NothingToDoError
+            Where none has that code and place, with counts of what is there.
+        """
+        wanted = _selector(selector)
+        events = self._events_of(wanted.kind) if among is None else among.filter(pl.col("kind") == wanted.kind)
+        items = find_incidents(
+            events, wanted, places=self._places, jobs=self._jobs, collapse_s=collapse_s, kinds=self._kinds()
+        )
+        told = Provenance(
+            function="store.incidents", inputs=f"{self.path}@{self.version}",
+            parameters={"selector": str(wanted), "collapse_s": collapse_s}, version=__version__,
+        )  # fmt: skip
+        return Incidents(outcome=wanted, items=items, provenance=told)
+
+    def _events_of(self, kind: str) -> pl.DataFrame:
+        return self.frame("from events where kind = ? order by ts, entity, code, line", [kind])
+
+    def _kinds(self) -> list[str]:
+        return self.frame("select distinct kind from events order by kind")["kind"].to_list()
+
+    @cached_property
+    def _places(self) -> Places:
+        return Places.of(self.links())
+
+    @cached_property
+    def _jobs(self) -> Jobs:
+        return Jobs.of(self.jobs())
+
+    def jobs(self) -> pl.DataFrame:
+        """Give jobs, one row per run; ``entities`` are the ids of its hosts."""
+        return self.frame("from jobs order by start, job")
+
+    def entities(self) -> pl.DataFrame:
+        """Give every entity: id, kind, host, name, parent."""
+        return self.frame("from entities order by entity, valid_from")
+
+    def links(self) -> pl.DataFrame:
+        """Give links: ``entity`` is ``in`` or ``connected`` to ``to_entity``, for a time."""
+        return self.frame("select distinct * exclude (source) from links order by all")
+
+    def observed(self) -> pl.DataFrame:
+        """Say when somebody was looking: by entity and table (or ``events``, ``jobs``), without gaps inside.
+
+        A silence of more than three times the usual spacing ends a stretch. A log counts as looked
+        at from its first to its last stamp.
+        """
+        rows = self.frame("from observed").with_columns(source=pl.lit(None, pl.String))
+        return join_intervals(rows, ["entity", "what", "reader", "source"]).drop("source")
+
+    def quarantine(self) -> Quarantine:
+        """Give the records that were rejected, with what would cure them."""
+        return Quarantine(frame=self.frame(_REJECTS), counts=self.frame(_REJECT_COUNTS))
+
+    def versions(self) -> pl.DataFrame:
+        """List the versions of the store, with when and why they were made."""
+        return history(self.path).drop("versions")
+
+    def ledger_rows(self) -> pl.DataFrame:
+        """Give the ledger as it is now; it is not part of a version."""
+        return read_ledger(self.path)
+
+    def append_ledger(self, rows: pl.DataFrame) -> None:
+        """Add rows to the ledger; what stands in it stays.
+
+        Raises
+        ------
+        StoreError
+            Where the store cannot be written, or a column has another type than before.
+        """
+        append_ledger(self.path, rows)
+        self._engine = Engine(self._now, ledger_paths(self.path))
+
+    def __repr__(self) -> str:
+        facts = self.frame("select count(*) as files, coalesce(sum(samples), 0)::bigint as samples from files").row(0)
+        return f"Store({str(self.path)!r}, version {self.version}: {facts[0]} files, {facts[1]:,} samples)"
+
+    def _repr_html_(self) -> str:
+        return self.info()._repr_html_()
+
+
+def _selector(selector: Selector | str) -> Selector:
+    return selector if isinstance(selector, Selector) else Selector.parse(selector)
+
+
+_REJECTS = """
+select f.path, r.line, r.reason, r.curable, r.text, r.source from rejects r left join
+(select source, min(path) as path from files group by source) f on r.source = f.source order by f.path, r.line
+"""
+_REJECT_COUNTS = "select path, status, rejected, curable, reason from files where rejected > 0 or status not in ('loaded', 'empty') order by path"
+Json = Mapping[str, Any]

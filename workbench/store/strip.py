@@ -1,0 +1,63 @@
+"""Taking the rows of some files out of all tables: their content is read again under another context."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from workbench.store.delta import DataFile
+from workbench.store.finalise import Output
+from workbench.store.layout import FIXED, arrow_schema, table_folder
+from workbench.store.manifest import Snapshot
+from workbench.store.parquet import choose_encodings
+
+__all__ = ["strip_sources"]
+
+
+def strip_sources(output: Output, base: Snapshot, sources: set[str]) -> None:
+    """Rewrite every file that holds rows of ``sources`` without them; a file with nothing else goes.
+
+    Parameters
+    ----------
+    output : Output
+        Takes what is to be committed.
+    base : Snapshot
+    sources : set of str
+        Ids of files.
+    """
+    wanted = pa.array(sorted(sources), pa.string())
+    for table in base.tables:
+        folder = table_folder(base.root, table)
+        for file in base.files(table):
+            path = folder / file.path
+            schema = pq.read_schema(path)
+            if "source" in schema.names and _holds(path, wanted):
+                _rewrite(output, table, (path, file), wanted)
+
+
+def _holds(path: Path, wanted: pa.Array) -> bool:
+    with pq.ParquetFile(path) as file:
+        return any(
+            pc.any(pc.is_in(file.read_row_group(group, columns=["source"])["source"], value_set=wanted)).as_py()
+            for group in range(file.num_row_groups)
+        )
+
+
+def _rewrite(output: Output, table: str, old: tuple[Path, DataFile], wanted: pa.Array) -> None:
+    """Write one file again, group by group, in its order."""
+    path, listed = old
+    with pq.ParquetFile(path) as file:
+        schema = arrow_schema(FIXED[table]) if table in FIXED else file.schema_arrow.remove_metadata()
+        writer = None
+        for group in range(file.num_row_groups):
+            rows = file.read_row_group(group)
+            kept = rows.filter(pc.invert(pc.fill_null(pc.is_in(rows["source"], value_set=wanted), False)))
+            if kept.num_rows:
+                writer = writer or output.writer(table, schema, choose_encodings(kept))
+                writer.write(kept)
+        if writer is not None:
+            output.close(table, schema, writer, listed.day)
+        output.put(table, schema, remove=[listed])
