@@ -14,6 +14,7 @@ import duckdb
 import numpy as np
 import polars as pl
 
+from workbench.hypotheses.rows import ROWS
 from workbench.model.incident import Incident, Incidents
 from workbench.model.provenance import Provenance
 from workbench.model.selector import Selector
@@ -120,7 +121,7 @@ def _catalog(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
         rows.append(
             {
                 "metric": metric, "entity_kind": kind, "table": kind, "column": column, "unit": unit, "kind": semantics,
-                "role": None, "drives": [], "raw_names": [raw], "interval_s": interval, "bits": 64,
+                "role": None, "drives": [], "raw_names": [raw], "interval_s": interval, "width_bits": 64, "bits": 64,
                 "series": seen["entity"].n_unique(), "first": seen["ts"].min(), "last": seen["ts"].max(), "rows": seen.height,
             }
         )  # fmt: skip
@@ -165,7 +166,7 @@ class FakeStore:
                 "text": [HOSTILE, "Nov  2 03:14"], "curable": ["year", "year"],
             }
         )  # fmt: skip
-        tables["ledger"] = pl.DataFrame({"ledger_id": ["L1"], "hypothesis": ["ecc burst precedes loss"], "verdict": ["UNDECIDED"]})
+        tables["ledger"] = pl.DataFrame(schema=ROWS)
         tables["observed"] = pl.DataFrame(
             {
                 "entity": ["c1/node03", "c1/node03"], "what": ["gpu", "kernel"], "reader": ["prometheus", "kernel"],

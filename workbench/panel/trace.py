@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from workbench.errors import UnknownNameError
+from workbench.errors import DataError, UnknownNameError
 from workbench.figures.incident import Trace
 from workbench.kernels.envelope import envelope, gaps
 from workbench.kernels.grid import increases
@@ -50,8 +50,9 @@ class Metric:
 
 
 def metrics_of(store: Store, entity_kind: str) -> list[Metric]:
-    """Give the metrics of a kind of entity, by name."""
-    rows = store.catalog().filter(pl.col("entity_kind") == entity_kind).sort("metric")
+    """Give the metrics of a kind of entity that have one value at a time, by name."""
+    wide = pl.col("column").is_not_null()
+    rows = store.catalog().filter((pl.col("entity_kind") == entity_kind) & wide).sort("metric")
     return [_metric(row) for row in rows.iter_rows(named=True)]
 
 
@@ -62,12 +63,20 @@ def metric_of(store: Store, name: str) -> Metric:
     ------
     UnknownNameError
         With the nearest names.
+    DataError
+        Where it has several series per entity, told apart by labels.
     """
     catalog = store.catalog()
     rows = catalog.filter(pl.col("metric") == name)
     if rows.is_empty():
         raise UnknownNameError("metric", name, catalog["metric"].to_list(), "See store.catalog().")
-    return _metric(rows.row(0, named=True))
+    row = rows.row(0, named=True)
+    if row["column"] is None:
+        raise DataError(
+            f"{name} has several series per entity, told apart by labels; look at them with "
+            f"store.sql(\"select * from samples where metric = {as_text(name)}\")."
+        )
+    return _metric(row)
 
 
 def _metric(row: dict[str, Any]) -> Metric:
@@ -79,7 +88,7 @@ def _metric(row: dict[str, Any]) -> Metric:
         unit=row["unit"] or "",
         kind=row["kind"] or "gauge",
         interval_s=float(row["interval_s"] or 0.0),
-        bits=int(row["bits"] or 64),
+        bits=int(row["width_bits"] or 64),
     )
 
 

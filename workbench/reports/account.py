@@ -52,7 +52,8 @@ def data_account(store: Store) -> dict[str, Any]:
         f"limit {_MOST_REASONS}"
     )
     examples = store.sql(
-        "select f.path, r.line, r.reason, r.text from rejects r left join files f on r.source = f.source "
+        "select f.path, r.line, r.reason, r.text from rejects r left join "
+        "(select source, min(path) as path from files group by source) f on r.source = f.source "
         f"order by f.path, r.line limit {_MOST_REJECTS}"
     )
     return {
