@@ -1,0 +1,303 @@
+"""Lines of a delimited table as rows of cells: every line ends as a row, a skip or a reject.
+
+Lines without quotes are counted and parted as columns; records that hold line breaks in quotes, and
+lines whose quotes are odd, go one by one.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+import polars as pl
+
+from workbench.model import frames
+from workbench.readers.dialect import Dialect, decoded
+from workbench.readers.source import Block
+from workbench.readers.text import UNTERMINATED, Seen, lines_of, rejected
+
+__all__ = ["Parsed", "Splitter"]
+
+_TOTALS = "total|totals|sum|summe|gesamt|average|avg|mean|min|max|minimum|maximum|mittelwert|grand total"
+_CLOSED = r'"(?:[^"]|"")*"'
+#: A record in quotes that is longer than this is a stray quote, not a record.
+_MOST_LINES = 1000
+_MOST_TEXT = 1 << 20
+
+
+@dataclass(eq=False, kw_only=True)
+class Parsed:
+    """Rows of a stretch of a file.
+
+    Attributes
+    ----------
+    cells : polars.DataFrame
+        String columns, by the names of the dialect.
+    lines : polars.DataFrame
+        ``line`` and ``text`` of each row.
+    skips : Counter of rule
+    rejects : polars.DataFrame
+    notes : list of str
+    """
+
+    cells: pl.DataFrame
+    lines: pl.DataFrame
+    skips: Counter[str] = field(default_factory=Counter)
+    rejects: pl.DataFrame = field(default_factory=lambda: frames.empty(frames.REJECTS))
+    notes: list[str] = field(default_factory=list)
+
+
+class Splitter:
+    r"""Parts the lines of one file.
+
+    Parameters
+    ----------
+    dialect : Dialect
+    ts : str or None
+        Column of the time: a row that has a word such as ``Total`` in its place is no row.
+    free_end : bool
+        The last column is text, which a cut last line may cut: the line is kept all the same.
+
+    Examples
+    --------
+    >>> from workbench.model.context import Context
+    >>> from workbench.readers.dialect import sniff
+    >>> text = b'a,b\n1,"x\ny"\n\na,b\n1,2,3\n'
+    >>> parsed = Splitter(sniff(text, Context())).take(Block(first_line=1, text=text, unterminated=False))
+    >>> parsed.cells.rows(), dict(+parsed.skips)
+    ([('1', 'x\ny')], {'header': 1, 'blank': 1, 'repeated header': 1, 'continuation': 1})
+    >>> parsed.rejects.select("line", "reason").rows()
+    [(6, '3 cells where the header has 2')]
+    """
+
+    def __init__(self, dialect: Dialect, *, ts: str | None = None, free_end: bool = False) -> None:
+        self._dialect = dialect
+        self._ts = ts
+        self._free_end = free_end
+        self._seen = Seen()
+        self._open = pl.DataFrame(schema={"line": pl.Int64(), "text": pl.String()})
+        self._longest = 0
+        self._latin = False
+
+    def take(self, block: Block, *, damaged: bool = False) -> Parsed:
+        """Part the next block.
+
+        Parameters
+        ----------
+        block : Block
+        damaged : bool
+            The stream was cut: its last line is, too.
+        """
+        text, latin = decoded(block.text)
+        found = lines_of(replace(block, text=text.encode() if latin else block.text, unterminated=False))
+        parsed = self._parse(pl.concat([self._open, found.frame]), last=False)
+        parsed.rejects = pl.concat([found.rejects, parsed.rejects])
+        if latin and not self._latin:
+            self._latin = True
+            parsed.notes.append(
+                f"text from line {block.first_line} on is not all UTF-8: such lines are read as Latin-1"
+            )
+        if block.unterminated:
+            self._judge_end(parsed, block.first_line, damaged=damaged)
+        elif parsed.cells.height:
+            self._longest = max(self._longest, _longest(parsed.cells))
+        return parsed
+
+    def finish(self) -> Parsed:
+        """Give what a quote that never closes has held back."""
+        return self._parse(self._open, last=True)
+
+    def _judge_end(self, parsed: Parsed, line: int, *, damaged: bool) -> None:
+        """Reject a last line without a newline unless its last cell is no shorter than any before."""
+        cut = pl.col("line") == line
+        if parsed.rejects.filter(cut).height:
+            parsed.rejects = parsed.rejects.with_columns(
+                reason=pl.when(cut).then(pl.lit(UNTERMINATED)).otherwise("reason")
+            )
+            return
+        if not parsed.cells.height or parsed.lines["line"][-1] != line:
+            return
+        if not damaged and (self._free_end or _longest(parsed.cells.tail(1)) >= self._longest):
+            parsed.notes.append("the last line has no newline; it is complete as far as can be told")
+            return
+        parsed.rejects = pl.concat([parsed.rejects, rejected(parsed.lines.tail(1), UNTERMINATED)])
+        parsed.cells, parsed.lines = parsed.cells.head(-1), parsed.lines.head(-1)
+
+    def _parse(self, frame: pl.DataFrame, *, last: bool) -> Parsed:
+        skips: Counter[str] = Counter()
+        frame = self._without_prelude(frame, skips)
+        plain, joined = self._records(frame, last=last)
+        plain = self._without_idle(plain, skips)
+        dialect = self._dialect
+        width = len(dialect.names)
+        count = _cell_count(plain["text"], dialect.delimiter)
+        ends_open = plain["text"].str.ends_with(dialect.delimiter) & (count == width + 1)
+        plain = plain.with_columns(
+            pl.when(ends_open).then(pl.col("text").str.strip_suffix(dialect.delimiter)).otherwise("text").alias("text")
+        )
+        fits = (count == width) | ends_open
+        parts = [self._cells(plain.filter(fits))]
+        odd, ragged = self._one_by_one(
+            pl.concat([joined, plain.filter(~fits).with_columns(lines=pl.lit(1, pl.Int64))]), skips
+        )
+        parts.append(odd)
+        cells = pl.concat(parts).sort("@line") if odd.height else parts[0]
+        lines = cells.select(pl.col("@line").alias("line"), pl.col("@text").alias("text"))
+        parsed = Parsed(cells=cells.drop("@line", "@text"), lines=lines, skips=skips, rejects=ragged)
+        return self._without_doubles(parsed)
+
+    def _without_prelude(self, frame: pl.DataFrame, skips: Counter[str]) -> pl.DataFrame:
+        """Count what stands before the first row."""
+        prelude = self._dialect.prelude
+        if not frame.height or frame["line"][0] > max(prelude):
+            return frame
+        for line in frame["line"].filter(frame["line"] <= max(prelude)).to_list():
+            skips[prelude.get(line, "preamble")] += 1
+        return frame.filter(pl.col("line") > max(prelude))
+
+    def _records(self, frame: pl.DataFrame, *, last: bool) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Part single lines from records that go over several (``lines`` says how many)."""
+        joined = pl.DataFrame(schema={"line": pl.Int64(), "text": pl.String(), "lines": pl.Int64()})
+        self._open = frame.clear()
+        odd = _open_lines(frame)
+        if not odd:
+            return frame, joined
+        texts, first = frame["text"], 0
+        numbers = frame["line"].to_list()
+        records: list[tuple[int, str, int]] = []
+        taken: set[int] = set()
+        while first < len(odd):
+            start = odd[first]
+            stop = odd[first + 1] if first + 1 < len(odd) else None
+            if stop is None:
+                if not last and frame.height - start <= _MOST_LINES:
+                    self._open = frame.slice(start)
+                break
+            text = "\n".join(texts.slice(start, stop - start + 1).to_list()) if stop - start < _MOST_LINES else ""
+            if text and len(text) <= _MOST_TEXT and self._row(text) is not None:
+                records.append((numbers[start], text, stop - start + 1))
+                taken.update(range(start, stop + 1))
+                first += 2
+            else:
+                first += 1
+        held = self._open.height
+        rest = frame.head(frame.height - held) if held else frame
+        if taken:
+            rest = rest.filter(~pl.Series(range(rest.height)).is_in(sorted(taken)))
+        return rest, pl.DataFrame(records, schema=joined.schema, orient="row")
+
+    def _without_idle(self, frame: pl.DataFrame, skips: Counter[str]) -> pl.DataFrame:
+        """Count blank lines, comments and the header said again."""
+        delimiter, header = self._dialect.delimiter, self._dialect.header_text
+        text = frame["text"]
+        blank = text.str.strip_chars(f" {delimiter}") == ""
+        again = (text == header) | (text.str.strip_chars() == header)
+        comment = text.str.starts_with("#") & (_cell_count(text, delimiter) != len(self._dialect.names))
+        idle = blank | again | comment
+        if not idle.any():
+            return frame
+        skips["blank"] += int(blank.sum())
+        skips["repeated header"] += int((again & ~blank).sum())
+        skips["comment"] += int((comment & ~again & ~blank).sum())
+        return frame.filter(~idle)
+
+    def _cells(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Part lines that have the right number of cells."""
+        names = self._dialect.names
+        if not frame.height:
+            return pl.DataFrame(schema={**dict.fromkeys(names, pl.String()), "@line": pl.Int64(), "@text": pl.String()})
+        quoted = bool(frame["text"].str.contains('"', literal=True).any())
+        cells = pl.read_csv(
+            "\n".join(frame["text"].to_list()).encode(),
+            has_header=False,
+            separator=self._dialect.delimiter,
+            quote_char='"' if quoted else None,
+            schema=dict.fromkeys(names, pl.String()),
+            infer_schema=False,
+        )
+        return cells.with_columns(frame["line"].alias("@line"), frame["text"].alias("@text"))
+
+    def _one_by_one(self, frame: pl.DataFrame, skips: Counter[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Part records that need the csv module; what has another number of cells is rejected."""
+        delimiter, width = self._dialect.delimiter, len(self._dialect.names)
+        rows, wrong = [], []
+        total = re.compile(
+            rf'[\s"{re.escape(delimiter)}]*(?:{_TOTALS})[\s":]*(?:{re.escape(delimiter)}.*|$)', re.IGNORECASE
+        )
+        for line, text, count in frame.select("line", "text", "lines").iter_rows():
+            row = self._row(text)
+            skips["continuation"] += count - 1
+            if row is not None:
+                rows.append((*row, line, text))
+            elif total.match(text):
+                skips["total"] += 1
+            else:
+                found = len(_split(text, delimiter))
+                wrong.append((line, f"{found} cells where the header has {width}", text[:2000], None))
+        schema = {**dict.fromkeys(self._dialect.names, pl.String()), "@line": pl.Int64(), "@text": pl.String()}
+        cells = pl.DataFrame(rows, schema=schema, orient="row")
+        return cells, pl.DataFrame(wrong, schema=frames.REJECTS, orient="row")
+
+    def _row(self, text: str) -> list[str] | None:
+        row, width = _split(text, self._dialect.delimiter), len(self._dialect.names)
+        if len(row) == width + 1 and not row[-1]:
+            row.pop()
+        return row if len(row) == width else None
+
+    def _without_doubles(self, parsed: Parsed) -> Parsed:
+        """Count rows met before, and totals in the place of a time."""
+        if not parsed.cells.height:
+            return parsed
+        keep = self._seen.is_new(parsed.lines["text"])
+        parsed.skips["duplicate"] += int((~keep).sum())
+        if self._ts is not None:
+            word = (
+                parsed.cells[self._ts]
+                .str.strip_chars(' ":')
+                .str.contains(rf"(?i)^(?:{_TOTALS})$")
+                .fill_null(value=False)
+            )
+            parsed.skips["total"] += int((word & keep).sum())
+            keep &= ~word
+        if not keep.all():
+            parsed.cells, parsed.lines = parsed.cells.filter(keep), parsed.lines.filter(keep)
+        return parsed
+
+
+def _split(text: str, delimiter: str) -> list[str]:
+    try:
+        rows = list(
+            csv.reader(
+                text.split("\n") if "\n" not in text else [text + "\n"], delimiter=delimiter, skipinitialspace=True
+            )
+        )
+    except csv.Error:
+        rows = []
+    return rows[0] if len(rows) == 1 else text.split(delimiter)
+
+
+def _cell_count(text: pl.Series, delimiter: str) -> pl.Series:
+    """Count the cells of lines; 0 where the quotes are not those of CSV."""
+    quoted = text.str.contains('"', literal=True)
+    if not quoted.any():
+        return text.str.count_matches(delimiter, literal=True) + 1
+    mark = re.escape(delimiter)
+    field_ = rf'(?:[^"{mark}]*|{_CLOSED})'
+    proper = text.str.contains(rf"(?s)^{field_}(?:{mark}{field_})*$")
+    count = text.str.replace_all(_CLOSED, "").str.count_matches(delimiter, literal=True) + 1
+    return pl.select(pl.when(proper).then(count).otherwise(0)).to_series()
+
+
+def _open_lines(frame: pl.DataFrame) -> list[int]:
+    """Give the rows whose quotes do not close in the line."""
+    if not frame.height or not frame["text"].str.contains('"', literal=True).any():
+        return []
+    odd = frame["text"].str.count_matches('"', literal=True) % 2 == 1
+    return odd.arg_true().to_list()
+
+
+def _longest(cells: pl.DataFrame) -> int:
+    size = cells.to_series(cells.width - 1).str.len_chars().max()
+    return size if isinstance(size, int) else 0

@@ -1,0 +1,271 @@
+"""Jobs and how they ended, from the columns of an accounting dump.
+
+Records of a scheduler stand in the order of job ids, not of time, so that file order says nothing
+about the repeated hour of autumn; the elapsed time of a job does.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from workbench.model import frames
+from workbench.model.nodelist import expand
+from workbench.readers.cells import clean_text
+from workbench.readers.stamps import to_utc
+from workbench.readers.text import json_text
+from workbench.readers.timecells import TimeRule, wall_times
+from workbench.timebase import LocalClock
+
+__all__ = ["MOST_NODES", "Attempts", "job_parts", "job_times"]
+
+#: A longer node list is refused: no job has as many hosts.
+MOST_NODES = 100_000
+#: Names in one batch, so that memory stays flat whatever a file claims.
+_NAMES_A_BATCH = 2_000_000
+#: States of a job that goes on.
+_RUNNING = (
+    "RUNNING", "PENDING", "SUSPENDED", "CONFIGURING", "COMPLETING", "RESIZING", "REQUEUE_HOLD", "REQUEUE_FED",
+    "RESV_DEL_HOLD", "SIGNALING", "STAGE_OUT", "STOPPED", "SPECIAL_EXIT", "QUEUED", "HELD", "WAITING",
+)  # fmt: skip
+_NO_NODES = ("none assigned", "none", "(null)", "")
+_TIMES = ("submitted", "start", "end")
+
+
+class Attempts:
+    """Numbers the attempts of a job: the same id with another start is a requeue.
+
+    Examples
+    --------
+    >>> attempts = Attempts()
+    >>> attempts.number(pl.Series(["7", "8", "7"]), pl.Series([10, 11, 99])).to_list()
+    [1, 1, 2]
+    >>> attempts.number(pl.Series(["7"]), pl.Series([200])).to_list()
+    [3]
+    """
+
+    def __init__(self) -> None:
+        self._known = pl.DataFrame(schema={"job": pl.UInt64(), "before": pl.Int64()})
+
+    def number(self, job: pl.Series, start: pl.Series) -> pl.Series:
+        """Give the attempt of each record, counted from 1 in the order of their starts."""
+        rows = pl.DataFrame({"job": job.hash(seed=5), "start": start.cast(pl.Int64)})
+        rows = rows.with_columns(pl.col("start").rank("dense").over("job").cast(pl.Int64).fill_null(1).alias("here"))
+        rows = rows.join(self._known, on="job", how="left", maintain_order="left")
+        told = rows["here"] + rows["before"].fill_null(0)
+        newest = rows.with_columns(before=told).group_by("job").agg(pl.col("before").max())
+        self._known = pl.concat([self._known, newest]).group_by("job").agg(pl.col("before").max())
+        return told
+
+
+def job_times(cells: pl.Series, rule: TimeRule) -> pl.DataFrame:
+    """Read times whose order in the file means nothing; what is missing has neither time nor reason.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``ts``, ``ts_low``, ``ts_high`` (Int64 microseconds), ``reason`` and ``curable``.
+
+    Examples
+    --------
+    >>> job_times(pl.Series(["2025-11-02T03:14:00Z", "Unknown"]), TimeRule()).select("ts", "reason").rows()
+    [(1762053240000000, None), (None, None)]
+    """
+    text = clean_text(cells) if cells.dtype == pl.String else cells
+    walls = wall_times(text, rule).with_columns(pl.int_range(pl.len()).alias("row"))
+    # A fresh clock over ascending times sees no fall: both passes of a repeated hour stay open.
+    clock = LocalClock(rule.zone) if rule.zone else None
+    told = to_utc(walls.sort("wall").select("row", "wall", "offset", "resolution"), clock).sort("row").drop("row")
+    missing = text.is_null()
+    return told.with_columns(
+        reason=pl.when(missing).then(None).otherwise(pl.coalesce(walls["why"], told["reason"])),
+        curable=pl.when(missing).then(None).otherwise(pl.coalesce(walls["cure"], told["curable"])),
+    )
+
+
+def job_parts(
+    fields: pl.DataFrame, lines: pl.DataFrame, rule: TimeRule, attempts: Attempts
+) -> Iterator[tuple[dict[str, pl.DataFrame], pl.DataFrame]]:
+    """Turn accounting records into jobs and the events of their ends, a bounded number at a time.
+
+    Parameters
+    ----------
+    fields : polars.DataFrame
+        ``job submitted start end state exit user name nodes attempt elapsed_s`` as written; columns
+        may be missing, ``job`` not.
+    lines : polars.DataFrame
+        ``line`` and ``text`` of each record.
+    rule : TimeRule
+    attempts : Attempts
+        Kept from call to call.
+
+    Yields
+    ------
+    dict of polars.DataFrame, polars.DataFrame
+        ``jobs`` and ``events``; and ``line``, ``text``, ``reason``, ``curable`` of each record,
+        ``reason`` null where it is a job.
+    """
+    given = fields.select(
+        *(pl.col(name) if name in fields.columns else pl.lit(None, pl.String).alias(name) for name in _FIELDS)
+    )
+    done = 0
+    for nodes in _stretches(_node_text(given["nodes"])):
+        part, told = given.slice(done, len(nodes.names)), lines.slice(done, len(nodes.names))
+        done += len(nodes.names)
+        yield _jobs(part, told, nodes, (rule, attempts))
+
+
+_FIELDS = (*_TIMES, "job", "state", "exit", "user", "name", "nodes", "attempt", "elapsed_s")
+
+
+def _node_text(nodes: pl.Series) -> list[str | None]:
+    if isinstance(nodes.dtype, pl.List):
+        return [None if item is None else ",".join(str(name) for name in item) for item in nodes.to_list()]
+    return nodes.cast(pl.String).str.strip_chars().to_list()
+
+
+@dataclass(eq=False)
+class _Nodes:
+    """Hosts of some records, and what is wrong with a list that gives none."""
+
+    names: list[list[str]] = field(default_factory=list)
+    wrong: list[str | None] = field(default_factory=list)
+    total: int = 0
+
+
+def _stretches(texts: list[str | None]) -> Iterator[_Nodes]:
+    """Cut records so that the node names of each stretch fit in memory; expand each list once."""
+    known: dict[str, tuple[list[str], str | None]] = {}
+    nodes = _Nodes()
+    for text in texts:
+        written = text or ""
+        if written not in known:
+            known[written] = _expanded(written)
+        names, wrong = known[written]
+        nodes.names.append(names)
+        nodes.wrong.append(wrong)
+        nodes.total += len(names)
+        if nodes.total > _NAMES_A_BATCH:
+            yield nodes
+            known, nodes = {}, _Nodes()
+    if nodes.names:
+        yield nodes
+
+
+def _expanded(text: str) -> tuple[list[str], str | None]:
+    if text.strip().lower() in _NO_NODES:
+        return [], None
+    try:
+        return expand(re.sub(r"[\s;]+", ",", text.strip()), limit=MOST_NODES), None
+    except ValueError as error:
+        return [], str(error)
+
+
+def _jobs(
+    given: pl.DataFrame, lines: pl.DataFrame, nodes: _Nodes, kept_over: tuple[TimeRule, Attempts]
+) -> tuple[dict[str, pl.DataFrame], pl.DataFrame]:
+    rule, attempts = kept_over
+    job = clean_text(given["job"])
+    times = {name: job_times(given[name], rule) for name in _TIMES}
+    reason = pl.select(
+        pl.coalesce(
+            pl.Series(nodes.wrong, dtype=pl.String),
+            pl.when(job.is_null()).then(pl.lit("record names no job")),
+            *(
+                pl.when(times[name]["reason"].is_not_null()).then(pl.lit(f"{name}: ") + times[name]["reason"])
+                for name in _TIMES
+            ),
+        )
+    ).to_series()
+    curable = pl.select(pl.coalesce(*(times[name]["curable"] for name in _TIMES))).to_series()
+    curable = curable.set(
+        reason.is_null() | pl.Series([text is not None for text in nodes.wrong], dtype=pl.Boolean), None
+    )
+    told = lines.select("line", "text").with_columns(reason.alias("reason"), curable.alias("curable"))
+    good = reason.is_null()
+    ends = _ends(times["start"], times["end"], given["elapsed_s"]).filter(good)
+    kept, told_jobs = given.filter(good), job.filter(good)
+    names = pl.Series("nodes", nodes.names, dtype=pl.List(pl.String)).filter(good)
+    start = times["start"].filter(good)
+    stated = clean_text(kept["attempt"]).cast(pl.Int64, strict=False)
+    numbered = attempts.number(told_jobs, start["ts"])
+    state = clean_text(kept["state"])
+    jobs = pl.DataFrame(
+        {
+            "job": told_jobs,
+            "attempt": stated.fill_null(numbered) if stated.null_count() else stated,
+            "submitted": times["submitted"].filter(good)["ts"].cast(frames.TS),
+            "start": start["ts"].cast(frames.TS),
+            "end": ends["ts"].cast(frames.TS),
+            "state": _state(state),
+            **{name: clean_text(kept[name]) for name in ("exit", "user", "name")},
+            "nodes": names,
+            "line": lines["line"].filter(good),
+        }
+    ).cast(frames.JOBS)
+    return {"jobs": jobs, "events": _end_events(jobs, ends, state)}, told
+
+
+def _state(text: pl.Series) -> pl.Series:
+    """Give the bare state: ``CANCELLED by 1001`` and ``CANCELLED+`` are CANCELLED."""
+    bare = text.str.replace(r"(?i)\s+by\s+.*$", "").str.strip_chars(" +").str.to_uppercase()
+    return bare.str.replace_all(r"[^A-Z0-9_.]+", "_")
+
+
+def _ends(start: pl.DataFrame, end: pl.DataFrame, elapsed: pl.Series) -> pl.DataFrame:
+    """Choose the pass of a repeated hour that the elapsed time agrees with."""
+    spent = elapsed.cast(pl.Int64, strict=False) * 1_000_000
+    late = end["ts_low"] != end["ts"]
+    pass_s = 3600 * 1_000_000
+    off = (end["ts"] - start["ts"] - spent).abs()
+    later = (end["ts"] + pass_s - start["ts"] - spent).abs()
+    open_hour = (end["ts_high"] - end["ts_low"]) >= pass_s
+    fits = (open_hour & (later < off) & ~late).fill_null(value=False)
+    sure = (open_hour & spent.is_not_null() & ((later < 2_000_000) | (off < 2_000_000))).fill_null(value=False)
+    shift = pl.Series(np.where(fits.to_numpy(), pass_s, 0))
+    return pl.DataFrame({"ts": end["ts"] + shift}).with_columns(
+        ts_low=pl.when(sure).then(pl.col("ts")).otherwise(end["ts_low"]),
+        ts_high=pl.when(sure).then(pl.col("ts") + 999_999).otherwise(end["ts_high"]),
+    )
+
+
+def _end_events(jobs: pl.DataFrame, ends: pl.DataFrame, written: pl.Series) -> pl.DataFrame:
+    """Give one event for each job that ended, with its hosts in the attributes."""
+    ended = jobs["end"].is_not_null() & jobs["state"].is_not_null() & ~jobs["state"].is_in(_RUNNING)
+    rows = jobs.with_columns(
+        written.str.extract(r"(?i)\s+by\s+(\S+)", 1).alias("by"),
+        *(ends[name].alias(name) for name in ("ts_low", "ts_high")),
+    ).filter(ended)
+    hosts = pl.Series(
+        "hosts", [json.dumps(names, separators=(",", ":")) for names in rows["nodes"].to_list()], dtype=pl.String
+    )
+    rows = rows.with_columns(hosts)
+    texts = [pl.concat_str(pl.lit(f'"{name}":'), json_text(pl.col(name))) for name in ("by", "exit", "name")]
+    parts = [pl.concat_str(pl.lit('"attempt":'), pl.col("attempt").cast(pl.String)), *texts]
+    parts += [
+        pl.concat_str(pl.lit('"nodes":'), pl.col("hosts")),
+        pl.concat_str(pl.lit('"user":'), json_text(pl.col("user"))),
+    ]
+    message = pl.concat_str(
+        pl.lit("job "), "job", pl.lit(" ended "), "state",
+        pl.concat_str(pl.lit(" by "), "by").fill_null(""), pl.concat_str(pl.lit(", exit "), "exit").fill_null(""),
+    )  # fmt: skip
+    return rows.select(
+        ts="end",
+        ts_low=pl.col("ts_low").cast(frames.TS),
+        ts_high=pl.col("ts_high").cast(frames.TS),
+        host=pl.lit(None, pl.String),
+        device_kind=pl.lit("job"),
+        device="job",
+        kind=pl.lit("job"),
+        code="state",
+        severity=pl.lit(None, pl.String),
+        message=message,
+        attributes=pl.concat_str(pl.lit("{"), pl.concat_str(parts, separator=",", ignore_nulls=True), pl.lit("}")),
+        line="line",
+    )

@@ -1,0 +1,245 @@
+"""JSON objects as rows of a table: one a line, or an array of them in one document.
+
+A block of lines that are plain JSON is parsed as a whole; where one line is not (a bare NaN, a cut
+line), the lines go one by one, so that it costs itself alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import polars as pl
+
+from workbench.readers.source import HEAD_BYTES
+
+__all__ = ["JsonHead", "documents", "flat", "json_frame", "rows_frame", "sniff_json"]
+
+_WHOLE = 2**53
+_MOST_KEYS = 5000
+_LABELS = ("labels", "tags")
+
+
+@dataclass(frozen=True, kw_only=True)
+class JsonHead:
+    """What the first bytes of a file of JSON objects tell.
+
+    Attributes
+    ----------
+    array : bool
+        One document, an array of objects; else an object a line.
+    names : tuple of str
+        Keys, nested ones parted by dots.
+    rows : polars.DataFrame
+        The objects that the head holds.
+    share : float
+        Of the lines of the head, how many are objects.
+    """
+
+    array: bool
+    names: tuple[str, ...]
+    rows: pl.DataFrame
+    share: float
+
+
+def sniff_json(head: bytes) -> JsonHead | None:
+    r"""Tell whether a file holds JSON objects, by its first bytes.
+
+    Examples
+    --------
+    >>> sniff_json(b'{"t": 1, "gpu": {"temp": 5}}\n{"t": 2}\n').names
+    ('t', 'gpu.temp')
+    >>> sniff_json(b'[\n {"t": 1},\n {"t": 2}').array, sniff_json(b"t,u\n") is None
+    (True, True)
+    """
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if text.startswith(b"{"):
+        whole = text[: text.rfind(b"\n")] if len(head) >= HEAD_BYTES and b"\n" in text else text
+        lines = [line for line in whole.decode(errors="replace").split("\n") if line.strip()][:500]
+        found = [row for line in lines if (row := _object(line)) is not None]
+        if not found or len(found) < len(lines) / 2:
+            return None
+        return _head(found, array=False, share=len(found) / len(lines))
+    if text.startswith(b"["):
+        found = list(_elements(text[1:].decode(errors="replace")))
+        return _head(found, array=True, share=1.0) if found else None
+    return None
+
+
+def _head(found: Sequence[Mapping[str, Any]], *, array: bool, share: float) -> JsonHead:
+    rows = rows_frame([flat(row) for row in found])
+    return JsonHead(array=array, names=tuple(rows.columns), rows=rows, share=share)
+
+
+def _elements(text: str) -> Iterable[dict[str, Any]]:
+    """Give the whole objects at the start of an array."""
+    decoder, position = json.JSONDecoder(), 0
+    while len(found := text[position:].lstrip(", \t\r\n")) and position < HEAD_BYTES:
+        start = len(text) - len(found)
+        try:
+            item, position = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            return
+        if not isinstance(item, dict):
+            return
+        yield item
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    """Read one line as an object; bare NaN and Infinity, which Python writes, pass."""
+    try:
+        found = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            return None
+    return found if isinstance(found, dict) else None
+
+
+def documents(data: bytes) -> list[dict[str, Any] | None] | None:
+    """Read an array; None where it is none, and None in place of what is no object.
+
+    Examples
+    --------
+    >>> documents(b'[{"a": NaN}, 3]'), documents(b'[{"a":')
+    ([{'a': nan}, None], None)
+    """
+    try:
+        found = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        try:
+            found = json.loads(data)
+        except (ValueError, RecursionError):
+            return None
+    return [item if isinstance(item, dict) else None for item in found] if isinstance(found, list) else None
+
+
+def flat(row: Mapping[str, Any], prefix: str = "", depth: int = 0) -> dict[str, Any]:
+    """Give nested objects one level, their keys parted by dots; lists and label sets become JSON text.
+
+    Examples
+    --------
+    >>> flat({"a": {"b": 1}, "c": [1, "x"], "labels": {"gpu": "0"}})
+    {'a.b': 1, 'c': '[1,"x"]', 'labels': '{"gpu":"0"}'}
+    """
+    found: dict[str, Any] = {}
+    for key, value in row.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict) and key.lower() not in _LABELS and depth < 8:
+            found.update(flat(value, f"{name}.", depth + 1))
+        elif isinstance(value, (dict, list)):
+            found[name] = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+        else:
+            found[name] = value
+    return found
+
+
+def rows_frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Lay flat objects out as columns: integers exact, mixed columns as text.
+
+    Examples
+    --------
+    >>> rows_frame([{"a": 9007199254740993, "b": "x"}, {"a": 0.5}]).to_dicts()
+    [{'a': '9007199254740993', 'b': 'x'}, {'a': '0.5', 'b': None}]
+    """
+    names = list(dict.fromkeys(name for row in rows for name in row))[:_MOST_KEYS]
+    return pl.DataFrame([_column(name, [row.get(name) for row in rows]) for name in names])
+
+
+def _column(name: str, values: list[Any]) -> pl.Series:
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {bool}:
+        return pl.Series(name, values, dtype=pl.Boolean)
+    if kinds == {int} and all(value is None or -(2**63) <= value < 2**63 for value in values):
+        return pl.Series(name, values, dtype=pl.Int64)
+    exact = all(abs(value) <= _WHOLE for value in values if isinstance(value, int))
+    if kinds and kinds <= {int, float} and exact:
+        return pl.Series(name, values, dtype=pl.Float64, strict=False)
+    return pl.Series(name, [_text(value) for value in values], dtype=pl.String)
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return repr(value) if isinstance(value, float) else json.dumps(value)
+
+
+def json_frame(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Read lines of JSON objects.
+
+    Parameters
+    ----------
+    lines : polars.DataFrame
+        ``line`` and ``text``, without blank ones.
+
+    Returns
+    -------
+    polars.DataFrame, polars.DataFrame, polars.DataFrame
+        Columns; ``line`` and ``text`` of their rows; those of the lines that are no objects.
+
+    Examples
+    --------
+    >>> lines = pl.DataFrame({"line": [1, 2, 3], "text": ['{"a": 1}', '{"a": NaN}', '{"a": 2']})
+    >>> rows, kept, wrong = json_frame(lines)
+    >>> rows["a"].to_list(), wrong["line"].to_list()
+    ([1.0, nan], [3])
+    """
+    whole = _at_once(lines["text"])
+    if whole is not None:
+        return whole, lines, lines.clear()
+    rows = [_object(text) for text in lines["text"].to_list()]
+    good = pl.Series([row is not None for row in rows], dtype=pl.Boolean)
+    return rows_frame([flat(row) for row in rows if row is not None]), lines.filter(good), lines.filter(~good)
+
+
+def _at_once(text: pl.Series) -> pl.DataFrame | None:
+    """Parse all lines together; None where they need more care than that."""
+    fits = text.str.starts_with("{") & text.str.ends_with("}")
+    if not text.len() or not fits.all():
+        return None
+    data = "\n".join(text.to_list()).encode()
+    try:
+        frame = pl.read_ndjson(data, infer_schema_length=None)
+        large = [name for name, dtype in frame.schema.items() if dtype.is_float() and _rounded(frame[name])]
+        if large:
+            # Integers beside decimals: read as text, they keep their digits.
+            frame = pl.read_ndjson(data, schema={**frame.schema, **dict.fromkeys(large, pl.String())})
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return None
+    if frame.height != text.len() or frame.width > _MOST_KEYS:
+        return None
+    return _unnested(frame)
+
+
+def _rounded(values: pl.Series) -> bool:
+    largest = values.abs().max()
+    return isinstance(largest, float) and largest > _WHOLE
+
+
+def _unnested(frame: pl.DataFrame) -> pl.DataFrame | None:
+    """Flatten as :func:`flat` does; None where names would clash."""
+    for _ in range(8):
+        nested = [
+            name
+            for name, dtype in frame.schema.items()
+            if isinstance(dtype, pl.Struct) and name.rpartition(".")[2].lower() not in _LABELS
+        ]
+        if not nested:
+            break
+        columns: list[pl.Series] = []
+        for name in frame.columns:
+            inner = frame[name].struct.unnest() if name in nested else None
+            columns += [frame[name]] if inner is None else [inner[key].alias(f"{name}.{key}") for key in inner.columns]
+        if len({column.name for column in columns}) < len(columns) or len(columns) > _MOST_KEYS:
+            return None
+        frame = pl.DataFrame(columns)
+    odd = [name for name, dtype in frame.schema.items() if dtype.is_nested() and not _is_labels(name, dtype)]
+    return None if odd else frame
+
+
+def _is_labels(name: str, dtype: pl.DataType) -> bool:
+    return isinstance(dtype, pl.Struct) and name.rpartition(".")[2].lower() in _LABELS

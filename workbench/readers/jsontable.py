@@ -1,0 +1,111 @@
+"""JSON objects as a generic table: samples, events or jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from workbench.errors import DataError
+from workbench.model.batch import Batch
+from workbench.model.context import Context
+from workbench.readers.columns import Layout, Problem, extended, layout_of
+from workbench.readers.jsonrows import JsonHead, documents, flat, json_frame, rows_frame
+from workbench.readers.shapes import cell_units, convert
+from workbench.readers.source import Source
+from workbench.readers.tablestate import Part, TableState, batch_of, refused
+from workbench.readers.text import UNTERMINATED, Seen, lines_of, rejected
+
+__all__ = ["read_json"]
+
+_LIMIT = 512 * 1024 * 1024
+_ROWS_A_BATCH = 100_000
+
+
+def read_json(source: Source, head: JsonHead, context: Context) -> Iterator[Batch]:
+    """Read objects, one a line or in one array; what the stream lost is not counted here."""
+    layout = layout_of(head.names, context)
+    state = None
+    if isinstance(layout, Layout):
+        state = TableState(context=context, layout=layout)
+        state.cell_units = cell_units(head.rows, state)
+    reader = _read_array if head.array else _read_lines
+    yield from reader(source, layout if state is None else state)
+
+
+def _read_lines(source: Source, state: TableState | Layout | Problem) -> Iterator[Batch]:
+    seen = Seen()
+    for block in source.blocks():
+        found = lines_of(replace(block, unterminated=False))
+        text = found.frame["text"].str.strip_chars()
+        blank = text == ""
+        lines = found.frame.with_columns(text).filter(~blank)
+        new = seen.is_new(lines["text"])
+        skips = {"blank": int(blank.sum()), "duplicate": int((~new).sum())}
+        rows, lines, wrong = json_frame(lines.filter(new))
+        reason = UNTERMINATED if block.unterminated else "line is no JSON object"
+        rejects = pl.concat([found.rejects, rejected(wrong, reason)])
+        yield from _batches(rows, lines, state, (skips, rejects))
+
+
+def _read_array(source: Source, state: TableState | Layout | Problem) -> Iterator[Batch]:
+    nothing = pl.DataFrame(schema={"line": pl.Int64(), "text": pl.String()})
+    try:
+        found = documents(source.read_all(_LIMIT))
+        why = "the document is no whole JSON array: it may be cut"
+    except DataError as error:
+        found, why = None, str(error)
+    if found is None:
+        if source.damage is None:
+            told = rejected(pl.DataFrame({"line": [1], "text": ["["]}), why)
+            yield batch_of(Part(rows=0, rejects=told), {}, told.clear())
+        return
+    for start in range(0, len(found), _ROWS_A_BATCH):
+        part = list(enumerate(found[start : start + _ROWS_A_BATCH], start=start + 1))
+        lines = pl.DataFrame(
+            {"line": [number for number, _ in part], "text": [_shown(item) for _, item in part]}, schema=nothing.schema
+        )
+        good = pl.Series([item is not None for _, item in part], dtype=pl.Boolean)
+        rows = rows_frame([flat(item) for _, item in part if item is not None])
+        rejects = rejected(lines.filter(~good), "element of the array is no object")
+        yield from _batches(rows, lines.filter(good), state, ({}, rejects))
+
+
+def _shown(item: object) -> str:
+    return repr(item)[:2000]
+
+
+def _batches(
+    rows: pl.DataFrame,
+    lines: pl.DataFrame,
+    state: TableState | Layout | Problem,
+    beside: tuple[dict[str, int], pl.DataFrame],
+) -> Iterator[Batch]:
+    """Give the batches of some objects; skips and rejects of other lines ride with the first."""
+    skips, rejects = beside
+    if isinstance(state, Problem):
+        reason = pl.repeat(state.reason, lines.height, dtype=pl.String, eager=True)
+        curable = pl.repeat(state.curable, lines.height, dtype=pl.String, eager=True)
+        yield batch_of(Part(rows=0, rejects=refused(lines, reason, curable)), skips, rejects)
+        return
+    assert isinstance(state, TableState)
+    if not lines.height:
+        yield batch_of(Part(rows=0, rejects=rejects.clear()), skips, rejects)
+        return
+    for part in convert(_completed(rows, state), lines, state):
+        yield batch_of(part, skips, rejects)
+        skips, rejects = {}, rejects.clear()
+
+
+def _completed(rows: pl.DataFrame, state: TableState) -> pl.DataFrame:
+    """Give rows every column of the layout, and the layout every new column of the rows."""
+    state.layout = extended(state.layout, rows.columns, state.context)
+    wanted = _columns(state.layout)
+    missing = [name for name in wanted if name not in rows.columns]
+    return rows.with_columns(pl.lit(None, pl.String).alias(name) for name in missing)
+
+
+def _columns(layout: Layout) -> Sequence[str]:
+    roles = [name for name in layout.roles.values() if not name.startswith("=")]
+    return [*roles, *(column.column for column in layout.metrics), *layout.rest]

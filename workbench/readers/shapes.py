@@ -1,0 +1,152 @@
+"""Rows of a generic table as samples, events or jobs, once it is known what the columns mean.
+
+Works on whole columns, of text (CSV) or of typed values (JSON, Parquet) alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+
+import polars as pl
+
+from workbench.readers.cells import clean_text, parse_numbers
+from workbench.readers.eventrows import event_rows
+from workbench.readers.jobrows import job_parts
+from workbench.readers.labelcolumn import expand_labels
+from workbench.readers.longsamples import long_samples
+from workbench.readers.tablestate import Part, TableState, refused
+from workbench.readers.timecells import read_times
+from workbench.readers.who import Who, identify
+from workbench.readers.widesamples import wide_samples
+
+__all__ = ["cell_units", "convert"]
+
+_JOB_ROLES = ("job", "attempt", "submitted", "start", "end", "state", "exit", "user", "name", "nodes")
+
+
+def convert(frame: pl.DataFrame, lines: pl.DataFrame, state: TableState) -> Iterator[Part]:
+    """Turn rows into what the store keeps; every row ends as a row or as a reject.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The columns of the table, by their names.
+    lines : polars.DataFrame
+        ``line`` and ``text`` of each row, for rejects.
+    state : TableState
+        Kept from call to call, in the order of the file.
+
+    Examples
+    --------
+    >>> from workbench.model.context import Context
+    >>> from workbench.readers.columns import layout_of
+    >>> frame = pl.DataFrame({"time": ["1762053240", "x"], "host": ["a", "a"], "temp": ["54 C", "55 C"]})
+    >>> state = TableState(context=Context(), layout=layout_of(frame.columns, Context()))
+    >>> part, = convert(frame, pl.DataFrame({"line": [2, 3], "text": ["...", "x,a,55 C"]}), state)
+    >>> part.rows, part.tables["samples"]["value"].to_list(), part.rejects["curable"].to_list()
+    (1, [54.0], ['map'])
+    """
+    if state.layout.shape == "jobs":
+        yield from _jobs(frame, lines, state)
+        return
+    frame, layout = expand_labels(frame, state.layout)
+    if layout is not state.layout:
+        state = copy(state)  # the clocks stay those of the file
+        state.layout = layout
+    who = identify(frame, state.layout, state.context)
+    times = _times(frame, who, state)
+    late = times["reason"].is_not_null()
+    reason = pl.select(pl.coalesce(times["reason"], who.of("bad"))).to_series()
+    curable = pl.select(pl.when(late).then(times["curable"]).otherwise(who.of("cure"))).to_series()
+    rejects, good = refused(lines, reason, curable), reason.is_null()
+    if rejects.height:
+        frame, times, lines = frame.filter(good), times.filter(good), lines.filter(good)
+        who = Who(code=who.code.filter(good), table=who.table, links=who.links, aliases=who.aliases)
+    tables, lost = _tables(frame, times.with_columns(lines["line"]), who, state)
+    if lost is not None and lost.null_count() < lost.len():
+        none = pl.repeat(None, lost.len(), dtype=pl.String, eager=True)
+        rejects = pl.concat([rejects, refused(lines, lost, none)])
+    tables |= {"links": who.links, "aliases": who.aliases}
+    yield Part(rows=reason.len() - rejects.height, rejects=rejects, tables=tables, notes=_notes(times))
+
+
+def _tables(
+    frame: pl.DataFrame, times: pl.DataFrame, who: Who, state: TableState
+) -> tuple[dict[str, pl.DataFrame], pl.Series | None]:
+    if state.layout.shape == "events":
+        return event_rows(frame, times, who, state)
+    if state.layout.shape == "long":
+        return long_samples(frame, times["ts"], who, state)
+    return wide_samples(frame, times["ts"], who, state), None
+
+
+def _times(frame: pl.DataFrame, who: Who, state: TableState) -> pl.DataFrame:
+    """Give the time of each row: of its cells, else when the dump was taken."""
+    column = state.layout.column("ts")
+    constant = state.layout.constant("ts")
+    if column is None and constant is None:
+        taken = pl.repeat(state.context.taken_at_us, frame.height, dtype=pl.Int64, eager=True)
+        none = pl.repeat(None, frame.height, dtype=pl.String, eager=True)
+        return pl.DataFrame(
+            {
+                "ts": taken,
+                "ts_low": taken,
+                "ts_high": taken,
+                "reason": none,
+                "curable": none,
+                "open": none.is_not_null(),
+            }
+        )
+    cells = frame[column] if column else pl.repeat(constant, frame.height, dtype=pl.String, eager=True)
+    if date := state.layout.column("date"):
+        both = (clean_text(frame[date]), clean_text(cells))
+        cells = pl.select(pl.concat_str(*both, separator=" ", ignore_nulls=True)).to_series()
+    several = state.layout.column("host") is not None or state.layout.column("entity") is not None
+    return read_times(cells, state.clocks, who.of("host") if several else None)
+
+
+def _notes(times: pl.DataFrame) -> tuple[str, ...]:
+    count = int(times["open"].sum())
+    return (f"{count} rows lie in the repeated hour of autumn; the earlier pass is taken",) if count else ()
+
+
+def _jobs(frame: pl.DataFrame, lines: pl.DataFrame, state: TableState) -> Iterator[Part]:
+    layout = state.layout
+    fields = pl.DataFrame(
+        {
+            role: frame[name] if not name.startswith("=") else pl.repeat(name[1:], frame.height, eager=True)
+            for role in _JOB_ROLES
+            if (name := layout.roles.get(role)) is not None
+        }
+    )
+    for tables, told in job_parts(fields, lines, state.clocks.rule, state.attempts):
+        rejects = refused(told, told["reason"], told["curable"])
+        yield Part(rows=told.height - rejects.height, rejects=rejects, tables=tables)
+
+
+def cell_units(frame: pl.DataFrame, state: TableState) -> dict[str, str]:
+    """Tell which columns (in a long table: metrics) carry units in their cells, by the first rows of a file.
+
+    Examples
+    --------
+    >>> from workbench.model.context import Context
+    >>> from workbench.readers.columns import layout_of
+    >>> frame = pl.DataFrame({"time": ["1"], "host": ["a"], "temp": ["54 C"], "n": ["7"]})
+    >>> cell_units(frame, TableState(context=Context(), layout=layout_of(frame.columns, Context())))
+    {'temp': 'C'}
+    """
+    layout, found = state.layout, {}
+    if layout.shape == "wide":
+        for column in layout.metrics:
+            units = parse_numbers(frame[column.column], decimal_comma=state.decimal_comma).unit.drop_nulls()
+            if units.len():
+                found[column.column] = str(units[0])
+    value, metric = layout.column("value"), layout.column("metric")
+    if layout.shape == "long" and value and metric:
+        units = parse_numbers(frame[value], decimal_comma=state.decimal_comma).unit
+        pairs = pl.DataFrame({"metric": clean_text(frame[metric]), "unit": units}).drop_nulls()
+        found = {
+            str(name): str(unit) for name, unit in pairs.unique("metric", keep="first", maintain_order=True).rows()
+        }
+    return found

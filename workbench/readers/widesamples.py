@@ -1,0 +1,159 @@
+"""A table with one column for each metric, as samples."""
+
+from __future__ import annotations
+
+import orjson
+import polars as pl
+
+from workbench.model import frames
+from workbench.readers.cells import Numbers, clean_text, parse_numbers
+from workbench.readers.labelcolumn import LEFT
+from workbench.readers.metriccolumns import MetricColumn, label_text
+from workbench.readers.tablestate import TableState
+from workbench.readers.units import Unit, unit_of
+from workbench.readers.who import Who
+
+__all__ = ["BARE", "counted", "dense", "labelled", "wide_samples"]
+
+BARE = "number without a unit in a column whose cells have one"
+_ANY_UNIT = ("W", "B", "Hz", "V", "A", "J", "s", "%", "B/s", "b/s", "rpm", "Pa", "L/min", "VA")  # where 0 is 0
+
+
+def wide_samples(frame: pl.DataFrame, ts: pl.Series, who: Who, state: TableState) -> dict[str, pl.DataFrame]:
+    """Give ``series``, ``samples`` and ``absent``.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The rows that have a time and a place.
+    ts : (row,) Int64
+        UTC microseconds.
+    who : Who
+    state : TableState
+    """
+    code, keys = labelled(frame, who, state.layout.rest)
+    samples, series, absent = [frames.empty(frames.SAMPLES)], [frames.empty(frames.SERIES)], []
+    offset = 0
+    for column in state.layout.metrics:
+        numbers = _numbers(frame[column.column], column, state)
+        told = pl.DataFrame(
+            {"series": code, "ts": ts, "value": numbers.value, "value_int": numbers.exact, "unit": numbers.unit}
+        )
+        if numbers.value.null_count():
+            absent.append(counted(pl.repeat(column.metric, ts.len(), eager=True), numbers.reason))
+            told = told.filter(pl.col("value").is_not_null())
+        for unit, part in _by_unit(told):
+            picked = part.select(
+                (pl.col("series") + offset).cast(pl.UInt32), pl.col("ts").cast(frames.TS), "value", "value_int"
+            )
+            samples.append(picked)
+            series.append(_series(keys, column, unit or column.unit, offset))
+            offset += keys.height
+    return {**dense(pl.concat(series), pl.concat(samples)), "absent": _summed(absent)}
+
+
+def _numbers(cells: pl.Series, column: MetricColumn, state: TableState) -> Numbers:
+    declared = unit_of(column.unit) if column.unit else None
+    if column.unit and declared is None:  # a unit of the user's own: cells with another are not understood
+        declared = Unit(name=column.unit, base=column.unit)
+    base = state.cell_units.get(column.column)
+    target = declared or (Unit(name=base, base=base) if base else None)
+    numbers = parse_numbers(cells, decimal_comma=state.decimal_comma, target=target)
+    if base is None or declared is not None:
+        return numbers
+    bare = numbers.value.is_not_null() & numbers.unit.is_null()
+    bare &= (numbers.value != 0) if base in _ANY_UNIT else pl.repeat(True, cells.len(), dtype=pl.Boolean, eager=True)
+    zero = numbers.value.is_not_null() & numbers.unit.is_null() & ~bare
+    return Numbers(
+        value=numbers.value.set(bare, None),
+        exact=numbers.exact.set(bare, None),
+        reason=numbers.reason.set(bare, BARE),
+        unit=numbers.unit.set(zero, base),
+    )
+
+
+def _by_unit(told: pl.DataFrame) -> list[tuple[str | None, pl.DataFrame]]:
+    if told["unit"].null_count() == told.height:
+        return [(None, told)]
+    parts = told.partition_by("unit", as_dict=True, maintain_order=True)
+    return [(None if key[0] is None else str(key[0]), part) for key, part in parts.items()]
+
+
+def _series(keys: pl.DataFrame, column: MetricColumn, unit: str | None, offset: int) -> pl.DataFrame:
+    """Describe the series of one column; what the name says of the device stands where the row says nothing."""
+    whole = pl.col("device").is_null() & (pl.col("device_kind") == "host")
+    named = column.device is not None
+    index = pl.lit(label_text({"index": column.device or ""}))
+    return keys.select(
+        series=pl.int_range(offset, offset + pl.len(), dtype=pl.UInt32),
+        metric=pl.lit(column.metric),
+        host=pl.coalesce(pl.lit(column.host, pl.String), "host"),
+        device_kind=pl.when(whole & pl.lit(named)).then(pl.lit(column.device_kind)).otherwise("device_kind"),
+        device=pl.when(whole & pl.lit(named)).then(pl.lit(column.device)).otherwise("device"),
+        labels=pl.when(pl.col("labels") != "{}").then("labels").when(~whole & pl.lit(named)).then(index)
+        .otherwise(pl.lit(column.labels)),
+        unit=pl.lit(unit, pl.String),
+        kind=pl.lit(column.kind, pl.String),
+    )  # fmt: skip
+
+
+def labelled(frame: pl.DataFrame, who: Who, labels: tuple[str, ...]) -> tuple[pl.Series, pl.DataFrame]:
+    """Give a key for each row, and what each key stands for: host, device and labels.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+    who : Who
+    labels : tuple of str
+        Columns that are labels.
+    """
+    if not labels:
+        return who.code, who.table.with_columns(labels=pl.lit("{}"))
+    columns = [clean_text(frame[name]).alias(f"@{number}") for number, name in enumerate(labels)]
+    rows = pl.DataFrame([who.code.alias("@code"), *columns])
+    keys = rows.unique(maintain_order=True).with_row_index("@key")
+    on = rows.columns
+    code = rows.join(keys, on=on, how="left", nulls_equal=True, maintain_order="left")["@key"]
+    texts = [label_text(_named(labels, row)) for row in keys.drop("@key", "@code").iter_rows()]
+    return code, who.table[keys["@code"]].with_columns(pl.Series("labels", texts, dtype=pl.String))
+
+
+def _named(labels: tuple[str, ...], row: tuple[str | None, ...]) -> dict[str, str]:
+    told = {name: value for name, value in zip(labels, row, strict=True) if value is not None}
+    return {**orjson.loads(told.pop(LEFT, "{}")), **told}
+
+
+def dense(series: pl.DataFrame, samples: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Leave out series without samples, and number the others from 0.
+
+    Examples
+    --------
+    >>> series = pl.DataFrame({"series": [0, 1, 2], "metric": ["a", "b", "c"]})
+    >>> dense(series, pl.DataFrame({"series": [2, 0, 2]}))["samples"]["series"].to_list()
+    [1, 0, 1]
+    """
+    used = samples["series"].unique().sort()
+    numbers = used.search_sorted(samples["series"]).cast(pl.UInt32)
+    kept = series.filter(pl.col("series").is_in(used.implode())).sort("series")
+    return {
+        "samples": samples.with_columns(numbers.alias("series")),
+        "series": kept.with_columns(series=pl.int_range(pl.len(), dtype=pl.UInt32)),
+    }
+
+
+def counted(metric: pl.Series, reason: pl.Series) -> pl.DataFrame:
+    """Count the cells without a number by metric and reason.
+
+    Examples
+    --------
+    >>> counted(pl.Series(["a", "a", "b"]), pl.Series(["NaN", None, "-"])).rows()
+    [('a', 'NaN', 1), ('b', '-', 1)]
+    """
+    told = pl.DataFrame({"metric": metric, "reason": reason}).filter(pl.col("reason").is_not_null())
+    return told.group_by("metric", "reason", maintain_order=True).agg(pl.len().cast(pl.Int64).alias("count"))
+
+
+def _summed(parts: list[pl.DataFrame]) -> pl.DataFrame:
+    if not parts:
+        return frames.empty(frames.ABSENT)
+    return pl.concat(parts).group_by("metric", "reason", maintain_order=True).agg(pl.col("count").sum())
