@@ -199,12 +199,12 @@ def test_accounting_has_the_stopped_jobs_in_local_time(made):
 def test_tables_of_the_site(made):
     topology = list(csv.DictReader(io.StringIO(read(made.path / "dumps/topology.csv"))))
     assert [row["host"] for row in topology] == [f"node{n:03d}" for n in range(1, 17)]
-    assert {row["rack"] for row in topology} == {"r01", "r02"}
+    assert {row["rack"] for row in topology} == {"r01", "r02", "r03", "r04"}
     rooms = list(csv.DictReader(io.StringIO(read(made.path / "dumps/facility/rack_environment.csv"))))
     assert set(rooms[0]) == {"Time", "Rack", "Inlet Temperature [°C]", "Coolant Flow [l/min]"}
     first = datetime.strptime(rooms[0]["Time"], "%m/%d/%Y %H:%M").replace(tzinfo=DENVER)
     assert first.astimezone(UTC).isoformat().replace("+00:00", "Z") == made.truth["start"]
-    assert len(rooms) == 2 * 2 * 288
+    assert len(rooms) == 4 * 2 * 144
     power = list(csv.DictReader(io.StringIO(read(made.path / "dumps/bmc/power_15min.csv.gz"))))
     assert {row["Server"] for row in power} == {f"node{n:03d}.hpc.example.com" for n in range(1, 17)}
     assert all(datetime.fromisoformat(row["Interval start"]).minute % 15 == 0 for row in power)

@@ -32,7 +32,7 @@ class Course:
     job : (host, T) int32
         Index into ``jobs``; -1: idle or stopped.
     jobs : tuple of PlannedJob
-        As they went; a job that a failure ends goes on as a new one 15 minutes later.
+        As they went. Where stopped jobs are queued again, what goes on after 15 minutes is a new one.
     load, temperature : (entity, T) float32
     inlet_c : (rack, T) float64
     z, u : (entity, T) float32
@@ -172,26 +172,31 @@ class _Run:
         return hits, scores
 
     def _stop(self, index: int, minute: int, base: float) -> list[tuple[int, float, int]]:
-        """Stop a job; it goes on as a new one after 15 minutes. Gives the new candidates."""
-        job = self.jobs[index]
-        self.jobs[index] = replace(job, end=minute)
-        width = self.layout.width
-        self.job[job.members, minute : minute + STOP] = np.where(
-            self.job[job.members, minute : minute + STOP] == index, -1, self.job[job.members, minute : minute + STOP]
-        )
-        again = minute + STOP
-        if again < job.end:
-            self.jobs.append(replace(job, start=again))
-            if len(self.jobs) > self.start.size:
-                self._tabulate()
-            number = len(self.jobs) - 1
-            self.start[number], self.level[number], self.lane[number] = again, job.level, job.lane
-            self.job[job.members, again : max(again, min(job.end, width))] = number
-        last = min(width, max(job.end, again) + 120)  # temperature needs a while to forget
+        """Let a job stand still for 15 minutes; gives the new candidates."""
+        job, again = self.jobs[index], minute + STOP
+        held = self.job[job.members, minute:again]
+        self.job[job.members, minute:again] = np.where(held == index, -1, held)
+        if self.layout.requeue:
+            self._requeue(index, minute, again)
+        changed = job.end if self.layout.requeue else again
+        last = min(self.layout.width, max(changed, again) + 120)  # temperature needs a while to forget
         self._recompute(job.members, minute, last)
         rows = self._rows(job.members)
         part = self.score[rows, minute:last]
         return [(minute + int(t), float(part[r, t]), int(rows[r])) for r, t in np.argwhere(part < base)]
+
+    def _requeue(self, index: int, minute: int, again: int) -> None:
+        """End a job; what was left of it goes on as a new one."""
+        job = self.jobs[index]
+        self.jobs[index] = replace(job, end=minute)
+        if again >= job.end:
+            return
+        self.jobs.append(replace(job, start=again))
+        if len(self.jobs) > self.start.size:
+            self._tabulate()
+        number = len(self.jobs) - 1
+        self.start[number], self.level[number], self.lane[number] = again, job.level, job.lane
+        self.job[job.members, again : max(again, min(job.end, self.layout.width))] = number
 
 
 def run_course(layout: Layout, hazard: Hazard, *, seed: int, failures: int) -> Course:
@@ -213,7 +218,13 @@ def run_course(layout: Layout, hazard: Hazard, *, seed: int, failures: int) -> C
             f"in 8 h: at most {room // 2}. Ask for fewer, or for more hosts or days."
         )
     parts = _draw(layout, hazard, seed)
-    planned = plan_jobs(stream(seed, "jobs"), hosts=layout.hosts, rack_size=layout.rack_size, width=layout.width)
+    planned = plan_jobs(
+        stream(seed, "jobs"),
+        hosts=layout.hosts,
+        rack_size=layout.rack_size,
+        width=layout.width,
+        sizes=layout.job_hosts,
+    )
     start = _Run(layout, hazard, parts[0], planned)
     run, hits, base = _calibrate(start, failures)
     return replace(
@@ -250,7 +261,7 @@ def _draw(layout: Layout, hazard: Hazard, seed: int) -> tuple[_Drivers, Course]:
     static += hazard.pair * (halves[0, 0] & halves[0, 1]) + hazard.pair * (halves[1, 0] & halves[1, 1])
     static += within * (hazard.epoch + hazard.cooling * cooled[rack][:, None])
     static[lemon] += hazard.lemon
-    lanes = 2 * (-(-layout.hosts // 32))
+    lanes = 2 * (-(-layout.hosts // layout.job_hosts[1]))
     drivers = _Drivers(
         wander=0.10 * ar1(stream(seed, "job load"), lanes, width, 0.98) + 0.04 * day,
         own_load=0.05 * ar1(stream(seed, "own load"), n, width, 0.95),

@@ -178,6 +178,8 @@ def _world(story: Scenario, seed: int) -> World:
         plants=[*(channel.plant for channel in story.channels if channel.plant is not None), _LEMON],
         gpus_per_host=story.gpus,
         rack_size=story.rack_size,
+        job_hosts=story.job_hosts,
+        requeue=True,
         kinds=tuple(story.outcome),
         hazard=story.hazard,
     )

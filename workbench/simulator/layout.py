@@ -52,12 +52,27 @@ class Hazard:
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """Size of a world: hosts in racks, GPUs in hosts (1 where hosts are the entities), minutes."""
+    """Size of a world.
+
+    Attributes
+    ----------
+    hosts, rack_size : int
+    per_host : int
+        GPUs in a host; 1 where hosts are the entities.
+    width : int
+        Minutes.
+    job_hosts : (int, int)
+        Hosts of the small and of the large jobs.
+    requeue : bool
+        A stopped job goes on as a new one, and is young again.
+    """
 
     hosts: int
     rack_size: int
     per_host: int
     width: int
+    job_hosts: tuple[int, int] = (16, 32)
+    requeue: bool = False
 
     @property
     def entities(self) -> int:

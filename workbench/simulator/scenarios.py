@@ -90,6 +90,7 @@ class Scenario:
     failures: int
     episodes: int
     rack_size: int
+    job_hosts: tuple[int, int]
     outcome: Mapping[str, str]
     channels: tuple[Channel, ...]
     hazard: Hazard = field(default_factory=Hazard)
@@ -158,19 +159,9 @@ _TRAPS = (
         why="follows the age of the job: young jobs hold little memory, and fail more often",
     ),
     _dcgm(
-        "DEV_SM_CLOCK", "SM clock frequency (in MHz).", "sm_clock_mhz",
-        plant=_gpu_plant("clock", Role.ROLLOUT), offset=1755.0, scale=-30.0, quantum=15.0, high=1980.0,
-        why="a clock limit is rolled out to all hosts and taken back, over the epoch of extra failures",
-    ),
-    _dcgm(
         "PROF_PCIE_TX_BYTES", "The rate of data transmitted over the PCIe bus (in bytes per second).",
         "pcie_tx_bytes_per_s",
         plant=_gpu_plant("pcie", Role.LOAD), scale=2.0e9, quantum=1.0e7, why="follows the load; does nothing itself",
-    ),
-    _dcgm(
-        "DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL", "Total number of NVLink retries.", "nvlink_replay_errors_total",
-        kind="counter", plant=_gpu_plant("replay", Role.AFTER), growth="rate", offset=0.05, scale=1.0, volatile=True,
-        why="consequence: rises 12 to 20 minutes after the failure, when links are trained again",
     ),
 )  # fmt: skip
 _PCIE_RAMP = _dcgm(
@@ -181,23 +172,20 @@ _PCIE_RAMP = _dcgm(
 )  # fmt: skip
 _HOST = (
     _node(
+        "cpu_scaling_frequency_hertz", "Current scaled CPU thread frequency in hertz.",
+        "host.node_cpu_scaling_frequency_hertz",
+        plant=_host_plant("frequency", Role.ROLLOUT), offset=3.1e9, scale=-5.0e7, quantum=2.5e7,
+        why="a clock limit is rolled out to all hosts and taken back, over the epoch of extra failures",
+    ),
+    _node(
         "load1", "1m load average.", "host.load1",
         plant=_host_plant("load1", Role.LOAD), scale=12.0, quantum=0.01, expected=_DRIVES,
         why="follows the load, which raises the hazard",
     ),
     _node(
         "memory_MemAvailable_bytes", "Memory information field MemAvailable_bytes.", "host.memory_available_bytes",
-        plant=_host_plant("available", Role.NOISE, base="walk"), offset=1.2e12, scale=6.0e10, quantum=4096.0 * 4096,
+        plant=_host_plant("available", Role.NOISE, base="walk"), offset=1.2e12, scale=6.0e10, quantum=4096.0 * 65536,
         why="noise: a random walk",
-    ),
-    _node(
-        "context_switches_total", "Total number of context switches.", "host.context_switches_total",
-        kind="counter", plant=_host_plant("switches", Role.NOISE, base="counter"), scale=1000.0,
-        why="noise: a raw counter, its rate a trait of each host, with resets",
-    ),
-    _node(
-        "procs_blocked", "Number of processes blocked waiting for I/O to complete.", "host.processes_blocked",
-        plant=_host_plant("blocked", Role.NOISE, base="heavy"), offset=2.0, why="noise with heavy tails",
     ),
 )  # fmt: skip
 _BMC = Channel(
@@ -207,8 +195,18 @@ _BMC = Channel(
 )  # fmt: skip
 _HARD = (
     _dcgm(
+        "DEV_SM_CLOCK", "SM clock frequency (in MHz).", "sm_clock_mhz",
+        plant=_gpu_plant("clock", Role.ROLLOUT), offset=1755.0, scale=-30.0, quantum=15.0, high=1980.0,
+        why="a clock limit is rolled out to all hosts and taken back, over the epoch of extra failures",
+    ),
+    _dcgm(
+        "DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL", "Total number of NVLink retries.", "nvlink_replay_errors_total",
+        kind="counter", plant=_gpu_plant("replay", Role.AFTER), growth="rate", offset=0.05, scale=1.0, volatile=True,
+        why="consequence: rises 12 to 20 minutes after the failure, when links are trained again",
+    ),
+    _dcgm(
         "DEV_POWER_VIOLATION", "Throttling duration due to power constraints (in us).", "power_violation_total",
-        kind="counter", plant=_gpu_plant("violation", Role.FRAIL), growth="rate", offset=40.0, scale=0.4,
+        kind="counter", plant=_gpu_plant("violation", Role.FRAIL), growth="rate", offset=40.0, scale=0.2,
         why="stable trait of the GPU, which also raises its hazard",
     ),
     _dcgm(
@@ -229,32 +227,41 @@ _HARD = (
     ),
     _node(
         "memory_MemFree_bytes", "Memory information field MemFree_bytes.", "host.memory_free_bytes",
-        plant=_host_plant("free", Role.NOISE, base="trend"), offset=9.0e11, scale=-2.0e10, quantum=4096.0 * 4096,
+        plant=_host_plant("free", Role.NOISE, base="trend"), offset=9.0e11, scale=-2.0e10, quantum=4096.0 * 65536,
         why="noise: a trend, each host its own",
+    ),
+    _node(
+        "context_switches_total", "Total number of context switches.", "host.context_switches_total",
+        kind="counter", plant=_host_plant("switches", Role.NOISE, base="counter"), scale=1000.0,
+        why="noise: a raw counter, its rate a trait of each host, with resets",
+    ),
+    _node(
+        "procs_blocked", "Number of processes blocked waiting for I/O to complete.", "host.processes_blocked",
+        plant=_host_plant("blocked", Role.NOISE, base="heavy"), offset=2.0, why="noise with heavy tails",
     ),
 )  # fmt: skip
 
-_DEMO_HAZARD = Hazard(load=3.0, temperature=0.0)
+_DEMO_HAZARD = Hazard(load=3.5, temperature=0.0, young=1.5, epoch=1.0, cooling=0.8, lemon=1.0)
 _MEMORY = {"memory": "xid:48,94,95"}
 SCENARIOS: dict[str, Scenario] = {
     scenario.name: scenario
     for scenario in (
         Scenario(
             name="first_incident",
-            about="GPUs are lost to memory errors; corrected errors burst before most of them, and six traps lie beside it",
-            hosts=32, gpus=2, days=2.0, failures=36, episodes=32, rack_size=4, outcome=_MEMORY, hazard=_DEMO_HAZARD,
+            about="GPUs are lost to memory errors; corrected errors burst before most of them, and traps lie beside it",
+            hosts=40, gpus=2, days=2.0, failures=32, episodes=28, rack_size=4, job_hosts=(8, 16), outcome=_MEMORY, hazard=_DEMO_HAZARD,
             channels=(*_OWN, _ECC_BURST, *_TRAPS, *_HOST, _BMC),
         ),
         Scenario(
             name="null",
             about="the same cluster, losses and traps, and nothing that precedes a loss",
-            hosts=32, gpus=2, days=2.0, failures=36, episodes=32, rack_size=4, outcome=_MEMORY, hazard=_DEMO_HAZARD,
+            hosts=40, gpus=2, days=2.0, failures=32, episodes=28, rack_size=4, job_hosts=(8, 16), outcome=_MEMORY, hazard=_DEMO_HAZARD,
             channels=(*_OWN, _ECC_NOISE, *_TRAPS, *_HOST, _BMC),
         ),
         Scenario(
             name="traps",
             about="two kinds of loss, each with a precursor of its own, and every trap that we know",
-            hosts=48, gpus=2, days=4.0, failures=100, episodes=80, rack_size=8, hazard=_DEMO_HAZARD,
+            hosts=48, gpus=2, days=4.0, failures=100, episodes=80, rack_size=4, job_hosts=(8, 16), hazard=_DEMO_HAZARD,
             outcome={**_MEMORY, "bus": "xid:79"},
             channels=(*_OWN, _ECC_BURST, *_TRAPS, _PCIE_RAMP, *_HARD, *_HOST, _BMC),
         ),
@@ -273,7 +280,7 @@ def scenario_of(name: str) -> Scenario:
     Examples
     --------
     >>> scenario_of("null").hosts
-    32
+    40
     """
     if name not in SCENARIOS:
         raise UnknownNameError("scenario", name, list(SCENARIOS), f"Known: {', '.join(SCENARIOS)}.")

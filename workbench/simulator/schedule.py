@@ -1,4 +1,4 @@
-"""Jobs on 16 or 32 hosts, back to back, with idle gaps between."""
+"""Jobs of two sizes, back to back, with idle gaps between."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 __all__ = ["PlannedJob", "plan_jobs"]
 
-_WIDE = 32
-_NARROW = 16
 _BEFORE = 1440  # minutes before the first one, so that the world begins in the middle of jobs
 
 
@@ -36,38 +34,44 @@ class PlannedJob:
     lane: int
 
 
-def plan_jobs(rng: np.random.Generator, *, hosts: int, rack_size: int, width: int) -> list[PlannedJob]:
+def plan_jobs(
+    rng: np.random.Generator, *, hosts: int, rack_size: int, width: int, sizes: tuple[int, int]
+) -> list[PlannedJob]:
     """Plan jobs for every host from before minute 0 until after minute ``width``.
 
-    Racks are dealt at random to blocks of 32 hosts; a block runs one job of 32 or, for half a day
-    to a day, jobs of 16 side by side.
+    Racks are dealt at random to blocks of the larger of ``sizes``; a block runs one job of that
+    size or, for half a day to a day, jobs of the smaller size and of what is left side by side.
 
     Examples
     --------
-    >>> jobs = plan_jobs(np.random.default_rng(1), hosts=48, rack_size=8, width=1440)
+    >>> jobs = plan_jobs(np.random.default_rng(1), hosts=48, rack_size=8, width=1440, sizes=(16, 32))
     >>> sorted({job.members.size for job in jobs})
     [16, 32]
     """
     racks = [np.arange(first, min(first + rack_size, hosts)) for first in range(0, hosts, rack_size)]
     order = np.concatenate([racks[index] for index in rng.permutation(len(racks))])
     jobs: list[PlannedJob] = []
-    for lane, first in enumerate(range(0, hosts, _WIDE)):
-        jobs += _plan_block(rng, order[first : first + _WIDE], 2 * lane, width)
+    narrow, wide = sizes
+    for lane, first in enumerate(range(0, hosts, wide)):
+        jobs += _plan_block(rng, order[first : first + wide], (2 * lane, narrow), width)
     return jobs
 
 
-def _plan_block(rng: np.random.Generator, hosts: NDArray[np.int64], lane: int, width: int) -> list[PlannedJob]:
+def _plan_block(
+    rng: np.random.Generator, hosts: NDArray[np.int64], split: tuple[int, int], width: int
+) -> list[PlannedJob]:
     jobs: list[PlannedJob] = []
+    lane, narrow = split
     now = -_BEFORE - int(rng.integers(0, 720))
     while now < width:
-        if hosts.size <= _NARROW or rng.random() < 0.5:
+        if hosts.size <= narrow or rng.random() < 0.5:
             job = _one_job(rng, np.sort(hosts), lane, now)
             jobs.append(job)
             now = job.end
         else:
             stop = now + int(rng.integers(720, 1440))
-            jobs += _fill(rng, np.sort(hosts[:_NARROW]), lane, (now, stop))
-            jobs += _fill(rng, np.sort(hosts[_NARROW:]), lane + 1, (now, stop))
+            jobs += _fill(rng, np.sort(hosts[:narrow]), lane, (now, stop))
+            jobs += _fill(rng, np.sort(hosts[narrow:]), lane + 1, (now, stop))
             now = stop
         now += int(rng.integers(5, 41))
     return jobs

@@ -110,12 +110,12 @@ def write_topology(folder: Path, world: World, names: Names) -> None:
 
 
 def write_rooms(folder: Path, world: World, *, seed: int) -> None:
-    """Write the building's export: a row per rack and 5 minutes, times of the site, units in the header."""
+    """Write the building's export: a row per rack and 10 minutes, times of the site, units in the header."""
     inlet = world.course.inlet_c
     flow = 38.0 + 0.8 * stream(seed, "flow").standard_normal(inlet.shape)
     with text_file(folder / "facility" / "rack_environment.csv") as out:
         out.write("Time,Rack,Inlet Temperature [°C],Coolant Flow [l/min]\n".encode())
-        for minute in range(0, inlet.shape[1], 5):
+        for minute in range(0, inlet.shape[1], 10):
             stamp = f"{local(int(world.ts_us[minute]), SITE_ZONE):%m/%d/%Y %H:%M}"
             for rack in range(inlet.shape[0]):
                 row = f"{stamp},r{rack + 1:02d},{inlet[rack, minute]:.1f},{flow[rack, minute]:.1f}\n"

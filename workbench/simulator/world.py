@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -189,6 +189,8 @@ def make_world(  # noqa: PLR0913  # each sets one size of the world; all but the
     plants: Sequence[Plant] | None = None,
     gpus_per_host: int = 0,
     rack_size: int = 8,
+    job_hosts: tuple[int, int] = (16, 32),
+    requeue: bool = False,
     kinds: Sequence[str] = ("failure",),
     hazard: Hazard | None = None,
     gap_share: float = 0.01,
@@ -218,6 +220,12 @@ def make_world(  # noqa: PLR0913  # each sets one size of the world; all but the
         true precursor: :func:`~workbench.simulator.plants.null_plants`.
     gpus_per_host : int
         0: hosts are the entities. 1 or more: GPUs are; shapes are planted on the failing GPU only.
+    rack_size : int
+        Hosts of a rack.
+    job_hosts : (int, int)
+        Hosts of the small and of the large jobs.
+    requeue : bool
+        False: a stopped job goes on and its age counts on. True: it goes on as a new job, young again.
     kinds : sequence of str
         Kinds of failure, equally likely; a plant may ask for one of them.
     hazard : Hazard, optional
@@ -243,9 +251,11 @@ def make_world(  # noqa: PLR0913  # each sets one size of the world; all but the
     >>> world.scope, len(world.entities), world.failures[0].entity // 2 == world.failures[0].host
     ('gpu', 32, True)
     """
-    layout = _layout(hosts, days, gpus_per_host, rack_size)
-    if seed < 0 or not kinds or not 0.0 <= gap_share < 1.0:
-        raise UsageError("make_world needs seed >= 0, at least one kind of failure and 0 <= gap_share < 1.")
+    layout = replace(_layout(hosts, days, gpus_per_host, rack_size), job_hosts=job_hosts, requeue=requeue)
+    if seed < 0 or not kinds or not 0.0 <= gap_share < 1.0 or not 1 <= job_hosts[0] <= job_hosts[1]:
+        raise UsageError(
+            "make_world needs seed >= 0, a kind of failure, 0 <= gap_share < 1 and job_hosts that do not shrink."
+        )
     scope = "gpu" if gpus_per_host else "host"
     planted = check_plants(tuple(default_plants() if plants is None else plants), scope=scope)
     course = _with_episodes(layout, hazard or Hazard(), seed, (failures, episodes or 0))
