@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.kernels.envelope import cell_counts, envelope, gaps
+from workbench.kernels.envelope import cell_counts, envelope, gaps, quantiles
 
 
 def test_a_spike_of_one_sample_among_many_is_kept():
@@ -42,3 +42,14 @@ def test_counts_leave_out_what_lies_outside():
 def test_gaps_at_both_ends_and_in_the_middle():
     found = gaps(np.array([100, 110, 300]), start_us=0, end_us=400, longest_us=50)
     assert found == [(0, 100), (110, 300), (300, 400)]
+
+
+def test_quantiles_are_those_of_numpy():
+    values = np.random.default_rng(4).normal(size=(31, 50))
+    values[np.random.default_rng(5).random(values.shape) < 0.3] = np.nan
+    values[:, 7] = np.nan
+    found = quantiles(values, (0.0, 0.05, 0.5, 0.95, 1.0))
+    seen = np.delete(np.arange(50), 7)
+    np.testing.assert_allclose(found[:, seen], np.nanquantile(values[:, seen], (0.0, 0.05, 0.5, 0.95, 1.0), axis=0))
+    assert np.isnan(found[:, 7]).all()
+    assert quantiles(np.empty((0, 3)), (0.5,)).shape == (1, 3)

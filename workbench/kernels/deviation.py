@@ -42,11 +42,17 @@ def centre_and_scale(values: Floats) -> tuple[Floats, Floats]:
     scale = np.full(values.shape[:-1], np.nan)
     seen = values[enough]
     if seen.size:
-        middle = np.nanmedian(seen, axis=-1)
-        mad = np.nanmedian(np.abs(seen - middle[..., None]), axis=-1)
+        middle = _median(seen, axis=-1)
+        mad = _median(np.abs(seen - middle[..., None]), axis=-1)
         centre[enough] = middle
         scale[enough] = np.where(mad > 0, _MAD_TO_SD * mad, np.nanstd(seen, axis=-1))
     return centre, scale
+
+
+def _median(values: Floats, axis: int) -> Floats:
+    """Median of what is observed; three times as fast where everything is."""
+    known: Floats = (np.nanmedian if np.isnan(values).any() else np.median)(values, axis=axis)
+    return known
 
 
 def strongest_run(z: Floats, run: int) -> tuple[Floats, Ints]:
@@ -159,7 +165,7 @@ def deviation_from_peers(one: Floats, peers: Floats, run: int) -> Floats:
     present = np.isfinite(peers).sum(axis=0) >= 3
     middle = np.full(peers.shape[1:], np.nan)
     if present.any():
-        middle[present] = np.nanmedian(peers[:, present], axis=0)
+        middle[present] = _median(peers[:, present], axis=0)
     distances = np.moveaxis(peers - middle, 0, -2)
     _, scale = centre_and_scale(distances.reshape(*distances.shape[:-2], -1))
     z = _scaled(one - middle, np.zeros(one.shape[:-1]), scale)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from workbench.errors import DataError, UnknownNameError
 from workbench.figures.incident import Trace
-from workbench.kernels.envelope import envelope, gaps
+from workbench.kernels.envelope import envelope, gaps, quantiles
 from workbench.kernels.grid import increases
 from workbench.model.panel import Panel
 from workbench.panel.lanes import Span, nearest_note
@@ -219,7 +219,7 @@ def _peer_bands(panel: Panel, name: str, peers: Peers) -> tuple[Sequence[NDArray
     values = panel.metric(name)[at]
     enough = np.isfinite(values).sum(axis=0) >= FEWEST
     if enough.any():
-        bands[:, enough] = np.nanquantile(values[:, enough], (0.05, 0.5, 0.95), axis=0)
+        bands[:, enough] = quantiles(values[:, enough], (0.05, 0.5, 0.95))
         return tuple(bands), []
     return tuple(bands), [f"too few peers ({len(at)})"]
 

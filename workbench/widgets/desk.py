@@ -121,6 +121,11 @@ class Desk:
 
     def board(self, state: ViewState) -> Board:
         """Compute everything that a state shows."""
+        key = (state.window.span, state.entity, state.peers, state.baseline, state.metrics)
+        found = self._once(("board", *key), lambda: self._compute(state))
+        return replace(found, state=state)
+
+    def _compute(self, state: ViewState) -> Board:
         span = state.window.span
         counts, jobs, events = self._once(("events", span), lambda: self._events(span))
         near = self._once(("peers", state.entity, state.peers), lambda: self._peers(state.entity, state.peers))
@@ -143,7 +148,10 @@ class Desk:
             lanes=lanes(counts, jobs, span, _TIMELINE_CELLS),
             traces=traces,
             deviations=stand_out(shown, window=window, baseline=baseline) if shown else None,
-            ranked=self._ranked(state, wide, window, baseline),
+            ranked=self._once(
+                ("ranked", span, state.entity, state.peers, state.baseline, state.metrics[:1]),
+                lambda: self._ranked(state, wide, window, baseline),
+            ),
             peers=near,
             views=views,
             notes=[*notes, *(note for _, _, note in wide if note)],
