@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import atexit
 import shutil
 import tempfile
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -15,15 +15,23 @@ import duckdb
 import polars as pl
 
 from workbench.errors import ResourceError, StoreError, UsageError
+from workbench.store import delta
+from workbench.store.asked import SAMPLES, SAMPLES_OF, Asked, asked_of, words_of
 from workbench.store.layout import FIXED, LEDGER, SAMPLES_LONG, is_wide, table_folder
 from workbench.store.manifest import Snapshot
 from workbench.store.renames import renames
-from workbench.store.samples import identifier, literal, metrics_asked_for, samples_view
+from workbench.store.samples import identifier, literal, samples_view
 from workbench.store.tables import read_fixed
 
-__all__ = ["Engine", "Parameters"]
+__all__ = ["Engine", "Parameters", "ledger_paths"]
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None
+#: Below so many files a table is always read through one view.
+_FEW_FILES = 8
+#: Words of queries about the tables themselves: these see every view.
+_ABOUT_TABLES = frozenset(
+    {"show", "information_schema", "duckdb_tables", "duckdb_views", "duckdb_columns", "pg_catalog", "sqlite_master"}
+)
 _SQL_TYPE = {pl.String(): "varchar", pl.Int64(): "bigint", pl.Float64(): "double", pl.Boolean(): "boolean"}
 
 
@@ -43,7 +51,9 @@ class Engine:
     def __init__(self, now: Snapshot, ledger: Sequence[str] = ()) -> None:
         self._now = now
         self._ledger = list(ledger)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._made: set[str] = set()
+        self._renamed = False
 
     @cached_property
     def metrics(self) -> pl.DataFrame:
@@ -67,12 +77,13 @@ class Engine:
         StoreError
             Where a file of the store is missing or damaged.
         """
-        cursor = self.cursor()
         try:
-            names = metrics_asked_for(cursor, query, parameters)
-            if names:
-                cursor.execute(f"create or replace temp view samples as {samples_view(self.metrics, names)}")
-            arrow = cursor.sql(query, params=parameters).to_arrow_table()
+            cursor = self.cursor()
+            try:
+                self._prepare(cursor, query, parameters)
+                arrow = cursor.sql(query, params=parameters).to_arrow_table()
+            finally:
+                cursor.close()
         except duckdb.OutOfMemoryException as error:
             raise ResourceError(
                 f"The query needs more memory than there is: {error}. Narrow it by time, entity or metric."
@@ -85,8 +96,6 @@ class Engine:
             raise UsageError(
                 f"The query does not work: {error}\nSee store.catalog() for metrics; views: {', '.join(self.views)}."
             ) from None
-        finally:
-            cursor.close()
         frame = pl.from_arrow(arrow)
         assert isinstance(frame, pl.DataFrame)
         return frame
@@ -100,65 +109,100 @@ class Engine:
     def views(self) -> tuple[str, ...]:
         """Names of the views."""
         wide = [table for table in self._now.tables if is_wide(table)]
-        return ("samples", *FIXED, LEDGER, *wide)
+        return (SAMPLES, *FIXED, LEDGER, *wide)
 
-    @cached_property
-    def _connection(self) -> duckdb.DuckDBPyConnection:
-        connection = duckdb.connect(config={"python_enable_replacements": False})
-        root = self._now.root.resolve()
-        spill = tempfile.mkdtemp(prefix="workbench-")
-        atexit.register(shutil.rmtree, spill, ignore_errors=True)
-        for setting in (
-            "set global timezone = 'UTC'",
-            f"set temp_directory = {literal(spill)}",
-            f"set allowed_directories = [{literal(str(root / 'tables'))}]",
-            "set enable_external_access = false",
-            "set preserve_insertion_order = true",
-            "set lock_configuration = true",
-        ):
-            connection.execute(setting)
-        self._create_views(connection)
-        return connection
+    def _prepare(self, cursor: duckdb.DuckDBPyConnection, query: str, parameters: Parameters) -> None:
+        """Make the views that a query names; those that it asks only a part of, for this query alone."""
+        words = words_of(query)
+        named = [view for view in self.views if view in words or words & _ABOUT_TABLES]
+        long = bool(words & {SAMPLES, SAMPLES_OF})
+        asked = asked_of(cursor, query, parameters) if named or long else Asked(metrics=None, spans={})
+        for view in named:
+            if view != SAMPLES:
+                self._make_view(view)
+                pruned = self._pruned(view, asked.spans.get(view, (None, None)))
+                if pruned is not None:
+                    cursor.execute(f"create temp view {identifier(view)} as {self._view(view, pruned)}")
+        if long:
+            self._make_samples(cursor, asked)
 
-    def _create_views(self, connection: duckdb.DuckDBPyConnection) -> None:
-        moved = renames(self._now)
-        if moved.height:
-            connection.register("_moved", moved.to_arrow())
-            connection.execute("create table renames as from _moved")
-            connection.unregister("_moved")
-        for table, schema in FIXED.items():
-            columns = {name: _sql_type(kind) for name, kind in schema.items()}
-            connection.execute(f"create view {_raw(table)} as {self._scan(table, columns)}")
-            connection.execute(
-                f"create view {identifier(table)} as {_fixed_view(table, columns, renamed=bool(moved.height))}"
-            )
-        for table in self._now.tables:
-            if is_wide(table):
-                connection.execute(
-                    f"create view {identifier(table)} as {self._wide_view(table, renamed=bool(moved.height))}"
-                )
-        connection.execute(
-            f"create view {LEDGER} as {_files_scan(self._ledger) if self._ledger else 'select 1 as nothing where false'}"
+    def _make_samples(self, cursor: duckdb.DuckDBPyConnection, asked: Asked) -> None:
+        span = asked.spans.get(SAMPLES, (None, None))
+        facts = (
+            self.metrics if asked.metrics is None else self.metrics.filter(pl.col("metric").is_in(list(asked.metrics)))
         )
-        connection.execute(f"create view samples as {samples_view(self.metrics)}")
 
-    def _wide_view(self, table: str, *, renamed: bool) -> str:
-        mine = self.metrics.filter((pl.col("table") == table) & pl.col("column").is_not_null())
+        def source(table: str) -> str:
+            pruned = self._pruned(table, span)
+            if pruned is not None:
+                return f"({self._view(table, pruned)})"
+            self._make_view(table)
+            return identifier(table)
+
+        cursor.execute(f"create temp view {SAMPLES} as {samples_view(facts, asked.metrics, source=source)}")
+
+    def _pruned(self, table: str, span: tuple[int | None, int | None]) -> list[str] | None:
+        """Give the files of a table that a time needs; None where leaving out the others does not pay."""
+        if span == (None, None) or len(self._now.files(table)) < _FEW_FILES:
+            return None
+        return self._now.paths(table, first_us=span[0], last_us=span[1])
+
+    def _make_view(self, view: str) -> None:
+        """Make a view for good; not before it is named, because that reads the end of each of its files."""
+        with self._lock:
+            if view not in self._made:
+                self._connection.execute(f"create view {identifier(view)} as {self._view(view, self._now.paths(view))}")
+                self._made.add(view)
+
+    def _view(self, view: str, paths: Sequence[str]) -> str:
+        if view == LEDGER:
+            return _files_scan(self._ledger) if self._ledger else "select null::varchar as nothing where false"
+        if view in FIXED:
+            columns = {name: _sql_type(kind) for name, kind in FIXED[view].items()}
+            return _fixed_view(view, columns, _scan(paths, columns), renamed=self._renamed)
+        mine = self.metrics.filter((pl.col("table") == view) & pl.col("column").is_not_null())
         metrics = {
             row["column"]: "bigint" if row["type"] == "int64" else "double" for row in mine.iter_rows(named=True)
         }
         columns = {"ts": "timestamptz", "entity": "varchar", **metrics, "source": "varchar"}
-        scan = self._scan(table, columns)
-        return _renamed(scan, list(columns), "ts") if renamed else scan
+        scan = _scan(paths, columns)
+        return _with_new_names(scan, list(columns), "ts") if self._renamed else scan
 
-    def _scan(self, table: str, columns: Mapping[str, str]) -> str:
-        nothing = ", ".join(f"null::{kind} as {identifier(name)}" for name, kind in columns.items())
-        names = ", ".join(identifier(name) for name in columns)
-        paths = self._now.paths(table)
-        if not paths:
-            return f"select {nothing} where false"
-        # The empty arm gives columns that no file holds any more.
-        return f"select {names} from (from ({_files_scan(paths)}) union all by name select {nothing} where false)"
+    @cached_property
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        connection = duckdb.connect(config={"python_enable_replacements": False})
+        spill = tempfile.mkdtemp(prefix="workbench-")
+        weakref.finalize(self, shutil.rmtree, spill, ignore_errors=True)
+        for setting in (
+            "set global timezone = 'UTC'",
+            f"set temp_directory = {literal(spill)}",
+            f"set allowed_directories = [{literal(str(self._now.root.resolve() / 'tables'))}]",
+            "set enable_external_access = false",
+            "set lock_configuration = true",
+            f"create view {SAMPLES} as {samples_view(pl.DataFrame(schema=FIXED['metrics']), source=_no_rows)}",  # stands in for the queries' own
+            f"create macro {SAMPLES_OF}(names) as table select * from {SAMPLES} where list_contains(names, metric)",
+        ):
+            connection.execute(setting)
+        moved = renames(self._now)
+        self._renamed = moved.height > 0
+        if self._renamed:
+            connection.register("_moved", moved.to_arrow())
+            connection.execute("create table renames as from _moved")
+            connection.unregister("_moved")
+        return connection
+
+
+def _no_rows(table: str) -> str:
+    return f"({_scan([], {name: _sql_type(kind) for name, kind in FIXED[table].items()})})"
+
+
+def _scan(paths: Sequence[str], columns: Mapping[str, str]) -> str:
+    nothing = ", ".join(f"null::{kind} as {identifier(name)}" for name, kind in columns.items())
+    if not paths:
+        return f"select {nothing} where false"
+    names = ", ".join(identifier(name) for name in columns)
+    # The empty arm gives columns that no file holds any more.
+    return f"select {names} from (from ({_files_scan(paths)}) union all by name select {nothing} where false)"
 
 
 def _files_scan(paths: Sequence[str]) -> str:
@@ -172,11 +216,7 @@ def _sql_type(kind: pl.DataType) -> str:
     return "timestamptz" if isinstance(kind, pl.Datetime) else _SQL_TYPE[kind]
 
 
-def _raw(table: str) -> str:
-    return f'"_{table}"'
-
-
-def _renamed(scan: str, columns: Sequence[str], at: str | None) -> str:
+def _with_new_names(scan: str, columns: Sequence[str], at: str | None) -> str:
     """Let aliases that came later speak: rows kept under an index show the lasting name."""
     moment = f"g.{at}" if at else "null::timestamptz"
     shown = ", ".join(
@@ -189,13 +229,12 @@ def _renamed(scan: str, columns: Sequence[str], at: str | None) -> str:
 _TIMES = {SAMPLES_LONG: "ts", "events": "ts", "series": "first", "observed": "start"}
 
 
-def _fixed_view(table: str, columns: Mapping[str, str], *, renamed: bool) -> str:
-    scan = f"from {_raw(table)}"
-    if renamed and "entity" in columns and table != "jobs":
-        at = _TIMES.get(table)
-        scan = _renamed(scan, list(columns), identifier(at) if at else None)
+def _fixed_view(table: str, columns: Mapping[str, str], scan: str, *, renamed: bool) -> str:
     if table == "jobs":
-        return _jobs_view()
+        return _jobs_view(scan)
+    if renamed and "entity" in columns:
+        at = _TIMES.get(table)
+        scan = _with_new_names(scan, list(columns), identifier(at) if at else None)
     if table == "entities":
         # What a reader states of an entity stands in place of the row that only says it exists.
         return (
@@ -206,11 +245,11 @@ def _fixed_view(table: str, columns: Mapping[str, str], *, renamed: bool) -> str
     return scan
 
 
-def _jobs_view() -> str:
+def _jobs_view(scan: str) -> str:
     """Several dumps tell of the same run of a job: the last one to end it, or the newest, is right."""
     return (
         "with ranked as (select *, row_number() over (partition by job, coalesce(start, submitted) "
-        'order by ("end" is not null) desc, batch desc, source desc, line desc) as choice from "_jobs") '
+        f'order by ("end" is not null) desc, batch desc, source desc, line desc) as choice from ({scan})) '
         "select job, row_number() over (partition by job order by coalesce(start, submitted) nulls last, attempt) as attempt, "
         'submitted, start, "end", state, "exit", "user", name, entity, entities, line, source from ranked where choice = 1'
     )
@@ -218,7 +257,5 @@ def _jobs_view() -> str:
 
 def ledger_paths(root: Path) -> list[str]:
     """Give the files of the ledger as it is now."""
-    from workbench.store import delta
-
     folder = table_folder(root, LEDGER)
     return [str(folder / file.path) for file in delta.files(folder)] if delta.exists(folder) else []

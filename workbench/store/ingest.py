@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
+import polars as pl
+
 from workbench.errors import DataError, InterruptedWorkError, StoreError, UsageError
 from workbench.model.context import Context
 from workbench.model.mapping import Mapping as MappingFile
@@ -21,7 +23,7 @@ from workbench.store.layout import staging_folder
 from workbench.store.lock import try_hold
 from workbench.store.manifest import Snapshot, snapshot
 from workbench.store.plan import Item
-from workbench.store.read import failed_item, fingerprint, path_id, read_file
+from workbench.store.read import failed_item, fingerprint, read_file
 from workbench.store.report import FileReport, IngestReport
 from workbench.store.step import commit_step
 from workbench.store.tables import read_fixed
@@ -100,6 +102,7 @@ class _Run:
     folder: Path
     known: dict[str, Known]
     told: dict[str, str]
+    unread: dict[str, set[str]]
     total: int
     done: int = 0
     waiting: list[Item] = field(default_factory=list)
@@ -141,7 +144,7 @@ class _Run:
             return
         self.waiting.append(item)
         # What was read of this content before, and what was said of this path while it could not be read, gives way.
-        self.replaced |= {item.source, path_id(item.shown)} & set(self.told)
+        self.replaced |= ({item.source} & set(self.told)) | self.unread.get(item.shown, set())
         self.reports[item.shown] = _report(item)
         held = sum(one.stage.bytes for one in self.waiting)
         if len(self.waiting) >= _FILES_A_STEP or held > self.memory // 4 or self._on_disk() > _BYTES_A_STEP:
@@ -205,7 +208,7 @@ def ingest(
         files = read_fixed(snapshot(root), "files")
         run = _Run(
             root=root, stated=stated, memory=parse_bytes(memory), readers=readers, progress=progress, batch=batch, folder=folder,
-            known=known_files(files), told=dict(files.select("source", "status").iter_rows()), total=sum(one.size for one in found),
+            known=known_files(files), told=dict(files.select("source", "status").iter_rows()), unread=_unread(files), total=sum(one.size for one in found),
         )  # fmt: skip
         try:
             for number, one in enumerate(found):
@@ -220,6 +223,15 @@ def ingest(
         files=told, store=str(root), version=str(now.seq), notes=tuple(run.notes), seconds=time.monotonic() - begin
     )
     return report, now
+
+
+def _unread(files: pl.DataFrame) -> dict[str, set[str]]:
+    """Give the ids under which the store tells of paths that gave no rows."""
+    rows = files.filter(~pl.col("status").is_in(list(LOADED))).select("path", "source")
+    found: dict[str, set[str]] = {}
+    for path, source in rows.iter_rows():
+        found.setdefault(path, set()).add(source)
+    return found
 
 
 def _interrupted(run: _Run, total: int) -> None:
