@@ -40,8 +40,11 @@ class Reader:
         ``(head, context) -> Match | None``; ``head`` is up to 64 KiB of the decompressed content.
     read : callable
         ``(source, context) -> iterator of Batch``: bounded batches (at most about 64 MiB of text
-        each) whose records add up to those of the file. Bad data are rejects; nothing is raised
-        for the content of a file.
+        each) whose records add up to those of the file; what it says must not depend on where the
+        blocks of the source end. Bad data are rejects; nothing is raised for the content of a
+        file. After the last block it yields from ``damage_batches(source)``: what a cut or corrupt
+        stream lost is one more record, rejected. A last line without a newline may be cut, and is
+        rejected too.
     """
 
     name: str

@@ -130,7 +130,7 @@ class Source:
     def head(self) -> bytes:
         """Give the first ``HEAD_BYTES`` of the content without consuming them."""
         if len(self._head) < HEAD_BYTES:
-            self._head += self._read(HEAD_BYTES - len(self._head))
+            self._head += self._pull(HEAD_BYTES - len(self._head))
         return self._head
 
     def blocks(self) -> Iterator[Block]:
@@ -140,7 +140,7 @@ class Source:
         ``MAX_LINE_BYTES`` only the first 200 bytes are kept.
         """
         line, overlong = 1, False
-        rest = self._take_head().removeprefix(_MARK)
+        rest = self._read(self._block_bytes).removeprefix(_MARK)
         while True:
             if end := rest.rfind(b"\n") + 1:
                 block = _block(line, rest[:end], overlong)
@@ -149,7 +149,7 @@ class Source:
             if len(rest) > MAX_LINE_BYTES + 1:  # perhaps with the return of a CRLF
                 overlong, rest = True, rest[:_KEPT_OF_OVERLONG] + self._skip_line()
             elif chunk := self._read(self._block_bytes):
-                rest += chunk
+                rest = rest + chunk if rest else chunk
             else:
                 break
         if self.damage is not None:
@@ -165,15 +165,10 @@ class Source:
         DataError
             Where it is larger than ``limit`` bytes once decompressed.
         """
-        data = self._take_head()
-        data += self._read(limit + 1 - len(data))
+        data = self._read(limit + 1)
         if len(data) > limit:
             raise DataError(f"the document is larger than {limit} bytes; split it or convert it to JSON lines")
         return data
-
-    def _take_head(self) -> bytes:
-        head, self._head = self.head(), b""
-        return head
 
     def _skip_line(self) -> bytes:
         """Read on to the next newline; give what stands from there, or nothing at the end."""
@@ -183,12 +178,16 @@ class Source:
         return b""
 
     def _read(self, size: int) -> bytes:
-        """Read ``size`` bytes or a little more, fewer only at the end."""
+        """Consume ``size`` bytes or a little more, fewer only at the end."""
+        have, self._head = self._head[:size], self._head[size:]
+        return have + self._pull(size - len(have)) if len(have) < size else have
+
+    def _pull(self, size: int) -> bytes:
         parts: list[bytes] = []
         have = 0
         try:
             while have < size and not self._ended:
-                part = self._stream.read(min(size - have, 1 << 20))
+                part = self._stream.read(min(size - have, 1 << 22))
                 self._ended = not part
                 parts.append(part)
                 have += len(part)
@@ -199,12 +198,20 @@ class Source:
 
 
 def _block(line: int, text: bytes, overlong: bool, *, unterminated: bool = False) -> Block:
-    clean = text.replace(b"\r\n", b"\n") if b"\r\n" in text else text
+    clean = text.replace(b"\r\n", b"\n") if b"\r" in text else text
     marked = [line] if overlong else []
-    if len(clean) > MAX_LINE_BYTES:
+    if _may_hold_overlong(clean):
         clean, found = _shortened(line, clean)
         marked = sorted({*marked, *found})
     return Block(first_line=line, text=clean, unterminated=unterminated, overlong=tuple(marked))
+
+
+def _may_hold_overlong(text: bytes) -> bool:
+    """Tell whether a stretch of half the limit has no newline: a line over the limit covers one."""
+    half = MAX_LINE_BYTES // 2
+    return len(text) > MAX_LINE_BYTES and any(
+        text.find(b"\n", start, start + half) < 0 for start in range(0, len(text) - half, half)
+    )
 
 
 def _shortened(line: int, text: bytes) -> tuple[bytes, list[int]]:

@@ -47,12 +47,15 @@ class Lines:
         Lines of the block: those of ``frame`` and of ``rejects``.
     broken : tuple of int
         Numbers of the lines that held bytes that are not UTF-8.
+    ascii : bool
+        All of it is ASCII: bytes and characters are the same.
     """
 
     frame: pl.DataFrame
     rejects: pl.DataFrame
     records: int
     broken: tuple[int, ...] = ()
+    ascii: bool = False
 
 
 def lines_of(block: Block, *, complete: frozenset[str] = frozenset()) -> Lines:
@@ -79,7 +82,8 @@ def lines_of(block: Block, *, complete: frozenset[str] = frozenset()) -> Lines:
     if block.unterminated and frame["text"][-1] not in complete:
         reasons.setdefault(int(frame["line"][-1]), UNTERMINATED)
     if not reasons:
-        return Lines(frame=frame, rejects=frames.empty(frames.REJECTS), records=frame.height, broken=broken)
+        none = frames.empty(frames.REJECTS)
+        return Lines(frame=frame, rejects=none, records=frame.height, broken=broken, ascii=text.isascii())
     bad = pl.col("line").is_in(list(reasons))
     told = frame.filter(bad).with_columns(reason=pl.col("line").replace_strict(reasons, return_dtype=pl.String))
     rejects = rejected(told, pl.col("reason"))
@@ -196,19 +200,24 @@ class Seen:
     """
 
     LIMIT = 4_000_000
+    _SEED = 11
 
     def __init__(self) -> None:
         self._known = pl.Series([], dtype=pl.UInt64)
 
     def is_new(self, keys: pl.Series) -> pl.Series:
         """Tell of each key whether it is met for the first time."""
-        hashes = keys.hash(seed=11)
+        hashes = keys.hash(self._SEED)
         fresh = hashes.is_first_distinct()
         if self._known.len():
             fresh &= ~hashes.is_in(self._known)
         if self._known.len() < self.LIMIT:
             self._known = pl.concat([self._known, hashes.filter(fresh)]).rechunk()
         return fresh
+
+    def is_known(self, keys: pl.Series) -> pl.Series:
+        """Tell of each key whether it was met in an earlier call."""
+        return keys.hash(self._SEED).is_in(self._known)
 
 
 def json_text(text: pl.Expr) -> pl.Expr:

@@ -1,0 +1,184 @@
+"""Values and stamps of the Prometheus text format: exact integers, blanks, doubles of a sample."""
+
+from __future__ import annotations
+
+import polars as pl
+
+__all__ = ["SeenSamples", "stamped", "valued"]
+
+_INT64_BLANK = 9223372036854775792  # 0x7ffffffffffffff0, then "not found" and so on
+_INT32_BLANK = 2147483632
+_FP64_BLANK = 140737488355328
+_BLANKS = {0: "DCGM blank", 1: "DCGM not found", 2: "DCGM not supported", 3: "DCGM not permitted"}
+_EXACT = 2.0**53
+_FIRST_US, _LAST_US = -62_135_596_800_000_000, 253_402_300_799_999_999  # years 1 to 9999
+
+
+def valued(samples: pl.DataFrame) -> pl.DataFrame:
+    """Turn ``value`` as written into numbers.
+
+    DCGM writes sentinels where it has no reading. They are tested as integers, before anything is a
+    float; a float that says 9.223372036854776e+18 was one before somebody else rounded it.
+
+    Parameters
+    ----------
+    samples : polars.DataFrame
+        ``value`` (text) and ``dcgm`` (whether DCGM wrote it).
+
+    Returns
+    -------
+    polars.DataFrame
+        The same rows, with ``written`` (the text), ``value``, ``value_int``, ``absent`` (why there
+        is no number), ``wide`` (an integer beyond 64 bits with sign) and ``wrong`` (no number at all).
+
+    Examples
+    --------
+    >>> frame = pl.DataFrame({"value": ["9223372036854775794", "9007199254740993", "x"], "dcgm": [True, True, True]})
+    >>> valued(frame).select("value", "value_int", "absent", "wrong").rows()
+    [(None, None, 'DCGM not supported', False), (9007199254740992.0, 9007199254740993, None, False), (None, None, None, True)]
+    """
+    written = pl.col("value")
+    exact = written.cast(pl.Int64, strict=False)
+    samples = samples.with_columns(written=written, exact=exact, number=written.cast(pl.Float64, strict=False))
+    number, exact = pl.col("number"), pl.col("exact")
+    offset = exact - _INT64_BLANK
+    small = pl.coalesce(_offset(number, _INT32_BLANK), _offset(number, _FP64_BLANK))
+    rounded = exact.is_null() & (number == float(_INT64_BLANK))
+    blank = (
+        pl.when(offset.is_between(0, 15))
+        .then(offset.replace_strict(_BLANKS, default=_BLANKS[0], return_dtype=pl.String))
+        .when(rounded)
+        .then(pl.lit(_BLANKS[0]))
+        .otherwise(small.replace_strict(_BLANKS, default=None, return_dtype=pl.String))
+    )
+    absent = pl.when(pl.col("dcgm")).then(blank).fill_null(pl.when(number.is_nan()).then(pl.lit("NaN")))
+    whole = pl.when((number.abs() < _EXACT) & (number == number.floor())).then(number).cast(pl.Int64, strict=False)
+    samples = samples.with_columns(absent=absent)
+    there = pl.col("absent").is_null()
+    large = samples.select(exact.is_null() & (number.abs() >= _EXACT)).to_series()
+    digits = pl.col("written").str.contains(r"^[+-]?\d+$") if large.any() else pl.lit(value=False)
+    return samples.with_columns(
+        value=pl.when(there).then(number),
+        value_int=pl.when(there).then(exact.fill_null(whole)),
+        wide=large & digits,
+        wrong=number.is_null(),
+    ).drop("exact", "number")
+
+
+def _offset(number: pl.Expr, blank: int) -> pl.Expr:
+    """Give 0 to 3 where a number is one of four sentinels."""
+    return pl.when(number.is_between(blank, blank + 3)).then((number - blank).cast(pl.Int64, strict=False))
+
+
+def stamped(samples: pl.DataFrame, taken_at_us: int | None) -> pl.DataFrame:
+    """Turn ``stamp`` as written into UTC microseconds.
+
+    Prometheus writes milliseconds, OpenMetrics seconds, with a decimal point where it matters. Whole
+    numbers are told apart by magnitude: ten digits are seconds, 16 microseconds, 19 nanoseconds.
+
+    Parameters
+    ----------
+    samples : polars.DataFrame
+        ``stamp`` (text; null where there is none).
+    taken_at_us : int or None
+        Stated by the user for samples without a stamp.
+
+    Returns
+    -------
+    polars.DataFrame
+        The same rows, with ``ts`` (null where unknown or impossible) and ``seconds`` (whether ten
+        digits were taken for seconds).
+
+    Examples
+    --------
+    >>> frame = pl.DataFrame({"stamp": ["1796071498600", "1700215884.373", "1700215884", None]})
+    >>> stamped(frame, 0).select("ts", "seconds").rows()
+    [(1796071498600000, False), (1700215884373000, False), (1700215884000000, True), (0, False)]
+    """
+    samples = samples.with_columns(whole=pl.col("stamp").cast(pl.Int64, strict=False))
+    stamp, whole = pl.col("stamp"), pl.col("whole")
+    if samples.select((whole.is_null() & stamp.is_not_null()).any()).item():
+        seconds = (stamp.cast(pl.Float64, strict=False) * 1e6).round()
+        fraction = pl.when(seconds.is_between(_FIRST_US, _LAST_US)).then(seconds).cast(pl.Int64, strict=False)
+    else:
+        fraction = pl.lit(None, pl.Int64)
+    digits = whole.abs()
+    ten = digits.is_between(10**9, 10**10 - 1)
+    us = (
+        pl.when(ten)
+        .then(whole * 1_000_000)
+        .when(digits.is_between(10**15, 10**16 - 1))
+        .then(whole)
+        .when(digits >= 10**18)
+        .then(whole // 1000)
+        .when(digits < 10**15)
+        .then(whole * 1000)
+    )
+    moment = pl.when(whole.is_not_null()).then(us).otherwise(fraction)
+    moment = pl.when(moment.is_between(_FIRST_US, _LAST_US)).then(moment)
+    return samples.with_columns(
+        ts=pl.when(stamp.is_null()).then(pl.lit(taken_at_us, pl.Int64)).otherwise(moment),
+        seconds=ten.fill_null(value=False),
+    ).drop("whole")
+
+
+class SeenSamples:
+    """Which samples were met before: same series, same time.
+
+    A series whose times only rise costs nothing but its latest time. Otherwise samples are told
+    apart by 64-bit hashes, of the first four million.
+
+    Examples
+    --------
+    >>> seen, rows = SeenSamples(), pl.DataFrame({"key": [9, 9, 9], "ts": [1, 1, 1], "written": ["5", "5", "6"]})
+    >>> seen.verdict(rows).to_list(), seen.verdict(rows[:1]).to_list()
+    ([None, 'duplicate', 'conflict'], ['duplicate'])
+    """
+
+    LIMIT = 4_000_000
+
+    def __init__(self) -> None:
+        self._latest = pl.DataFrame(schema={"key": pl.UInt64, "top": pl.Int64})
+        self._parts: list[pl.DataFrame] = []
+        self._kept = 0
+
+    def verdict(self, samples: pl.DataFrame) -> pl.Series:
+        """Tell of each row: null where it is new, ``duplicate``, or ``conflict`` (another value).
+
+        Parameters
+        ----------
+        samples : polars.DataFrame
+            ``key`` (a number that identifies the series), ``ts`` and ``written``.
+        """
+        rows = samples.select(
+            pl.col("key").cast(pl.UInt64),
+            "ts",
+            place=pl.struct("key", "ts").hash(5),
+            whole=pl.struct("key", "ts", "written").hash(7),
+        )
+        first = rows.select(pl.col("place").is_first_distinct()).to_series()
+        known = rows.join(self._latest, on="key", how="left", maintain_order="left")
+        doubtful = ((known["ts"] <= known["top"]) | ~first).fill_null(value=False)
+        verdict = pl.repeat(None, samples.height, dtype=pl.String, eager=True)
+        if doubtful.any():
+            verdict = self._judged(rows, first)
+        self._remember(rows.filter(verdict.is_null()))
+        return verdict
+
+    def _judged(self, rows: pl.DataFrame, first: pl.Series) -> pl.Series:
+        before = pl.concat([*self._parts, rows.select("place", "whole").clear()])
+        old = rows["place"].is_in(before["place"])
+        told_first = rows.filter(first & ~old)["whole"]
+        same = rows["whole"].is_in(before["whole"]) | rows["whole"].is_in(told_first)
+        return (
+            pl.DataFrame({"new": first & ~old, "same": same})
+            .select(pl.when("new").then(None).when("same").then(pl.lit("duplicate")).otherwise(pl.lit("conflict")))
+            .to_series()
+        )
+
+    def _remember(self, rows: pl.DataFrame) -> None:
+        tops = rows.group_by("key").agg(top=pl.col("ts").max())
+        self._latest = pl.concat([self._latest, tops]).group_by("key").agg(pl.col("top").max())
+        if self._kept < self.LIMIT:
+            self._parts.append(rows.select("place", "whole"))
+            self._kept += rows.height

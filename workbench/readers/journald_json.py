@@ -1,0 +1,172 @@
+"""``journalctl -o json``: one JSON object a line, every number a string.
+
+Kernel records carry the time at which the journal received them, and the monotonic time at which
+the kernel wrote them: the difference is how much earlier they may have happened. Other programs
+state the time themselves (``_SOURCE_REALTIME_TIMESTAMP``). Fields are those of
+systemd.journal-fields(7).
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+import polars as pl
+
+from workbench.model import frames
+from workbench.model.batch import Batch
+from workbench.model.context import Context
+from workbench.readers.base import Match, Reader
+from workbench.readers.kernel_messages import LINE, KernelGrammar
+from workbench.readers.program_messages import program_events, severity_of, told_with, unrepeated
+from workbench.readers.source import Source, damage_batches
+from workbench.readers.text import Lines, Seen, lines_of, matched_share, rejected, skipped
+
+__all__ = ["READER"]
+
+_FIELDS = (
+    "__CURSOR",
+    "__REALTIME_TIMESTAMP",
+    "__MONOTONIC_TIMESTAMP",
+    "_SOURCE_REALTIME_TIMESTAMP",
+    "_SOURCE_MONOTONIC_TIMESTAMP",
+    "_TRANSPORT",
+    "_HOSTNAME",
+    "PRIORITY",
+    "SYSLOG_IDENTIFIER",
+    "_COMM",
+    "SYSLOG_PID",
+    "_PID",
+    "_SYSTEMD_UNIT",
+    "MESSAGE",
+)
+_SCHEMA = pl.Schema(dict.fromkeys(_FIELDS, pl.String()))
+_ODD = r'"\s*:\s*[\[{]|"MESSAGE"\s*:\s*null'
+_TOO_LATE_US = 86_400_000_000  # a journal that claims to be later than a day is not believed
+_NO_OBJECT = "not a JSON object"
+_NO_TIME = "no __REALTIME_TIMESTAMP"
+
+
+def _recognise(head: bytes, context: Context) -> Match | None:
+    del context
+    share = matched_share(head, r'^\{.*"__REALTIME_TIMESTAMP"\s*:')
+    if share < 0.6:
+        return None
+    return Match(confidence=0.95, rule=f"{share:.0%} of the first lines are JSON objects with __REALTIME_TIMESTAMP")
+
+
+def _read(source: Source, context: Context) -> Iterator[Batch]:
+    grammar, seen = KernelGrammar(), Seen()
+    for block in source.blocks():
+        yield _batch(lines_of(block), context.host, grammar, seen)
+    yield grammar.finish().batch(skipped({}), frames.empty(frames.REJECTS))
+    yield from damage_batches(source)
+
+
+def _batch(lines: Lines, host: str | None, grammar: KernelGrammar, seen: Seen) -> Batch:
+    text = pl.col("text")
+    blank = lines.frame["text"].str.strip_chars() == ""
+    note = lines.frame["text"].str.starts_with("-- ")
+    records, odd = _records(lines.frame.filter(~blank & ~note))
+    timed = _timed(records)
+    bad = timed.filter(pl.col("ts").is_null())
+    good = timed.filter(pl.col("ts").is_not_null())
+    fresh = seen.is_new(good.select(pl.col("__CURSOR").fill_null(text)).to_series())
+    rows = _shaped(good.filter(fresh), host)
+    kernel = (rows["_TRANSPORT"] == "kernel").fill_null(value=False)
+    told = grammar.feed(rows.filter(kernel).select(LINE.names()).cast(LINE))
+    told = told_with(told, program_events(rows.filter(~kernel).drop("_TRANSPORT")))
+    counts = {"blank": int(blank.sum()), "metadata": int(note.sum()), "duplicate": int((~fresh).sum())}
+    return told.batch(skipped(counts), pl.concat([lines.rejects, odd, rejected(bad, _NO_TIME)]).sort("line"))
+
+
+def _records(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Give the fields of every line that is an object, and the rejects of the others."""
+    odd = lines["text"].str.contains(_ODD) | ~lines["text"].str.contains(r"^\s*\{.*\}\s*$")
+    plain = lines.filter(~odd)
+    fields = _fields(plain["text"])
+    if fields is None:
+        odd, plain = pl.repeat(value=True, n=lines.height, eager=True), plain.clear()
+        fields = pl.DataFrame(schema=_SCHEMA)
+    slow, rejects = _one_by_one(lines.filter(odd))
+    fast = pl.concat([plain, fields.with_columns(too_large=pl.lit(None, pl.Boolean))], how="horizontal")
+    return pl.concat([fast, slow]).sort("line"), rejects
+
+
+def _fields(texts: pl.Series) -> pl.DataFrame | None:
+    """Read lines together; None where one of them is no JSON after all."""
+    if texts.is_empty():
+        return pl.DataFrame(schema=_SCHEMA)
+    try:
+        fields = pl.read_ndjson(io.BytesIO("\n".join(texts).encode()), schema=_SCHEMA)
+    except pl.exceptions.PolarsError:
+        return None
+    return fields if fields.height == texts.len() else None
+
+
+def _one_by_one(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    rows: list[dict[str, Any]] = []
+    bad: list[tuple[int, str, str]] = []
+    for line, text in lines.iter_rows():
+        try:
+            record = orjson.loads(text)
+        except orjson.JSONDecodeError as error:
+            bad.append((line, text, f"{_NO_OBJECT}: {error}"))
+            continue
+        if not isinstance(record, dict):
+            bad.append((line, text, _NO_OBJECT))
+            continue
+        told = {name: _written(record.get(name)) for name in _FIELDS}
+        too_large = True if "MESSAGE" in record and record["MESSAGE"] is None else None
+        rows.append({"line": line, "text": text, **told, "too_large": too_large})
+    schema = pl.Schema({"line": pl.Int64(), "text": pl.String(), **_SCHEMA, "too_large": pl.Boolean()})
+    refused = pl.DataFrame(bad, schema={"line": pl.Int64, "text": pl.String, "reason": pl.String}, orient="row")
+    return pl.DataFrame(rows, schema=schema), rejected(refused, pl.col("reason"))
+
+
+def _written(value: Any) -> str | None:
+    """Give a field as text: bytes are decoded, of a repeated field the first stands."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        if value and all(isinstance(byte, int) and 0 <= byte <= 255 for byte in value):
+            return bytes(value).decode(errors="backslashreplace")
+        return _written(value[0]) if value else None
+    return orjson.dumps(value).decode()
+
+
+def _timed(records: pl.DataFrame) -> pl.DataFrame:
+    """Add when it happened, and how early it may have happened."""
+    whole = {name: pl.col(name).cast(pl.Int64, strict=False) for name in _FIELDS if name.endswith("_TIMESTAMP")}
+    received = whole["__REALTIME_TIMESTAMP"]
+    delay = whole["__MONOTONIC_TIMESTAMP"] - whole["_SOURCE_MONOTONIC_TIMESTAMP"]
+    known = pl.when(delay.is_between(0, _TOO_LATE_US)).then(delay).otherwise(0)
+    kernel = (pl.col("_TRANSPORT") == "kernel").fill_null(value=False)
+    moment = pl.when(kernel).then(received).otherwise(whole["_SOURCE_REALTIME_TIMESTAMP"].fill_null(received))
+    return records.with_columns(ts=moment, ts_low=moment - pl.when(kernel).then(known).otherwise(0), ts_high=moment)
+
+
+def _shaped(records: pl.DataFrame, host: str | None) -> pl.DataFrame:
+    process = pl.coalesce("_PID", "SYSLOG_PID").cast(pl.Int64, strict=False)
+    rows = records.select(
+        "line",
+        "ts",
+        "ts_low",
+        "ts_high",
+        "_TRANSPORT",
+        "too_large",
+        host=pl.col("_HOSTNAME").fill_null(pl.lit(host, pl.String)),
+        severity=severity_of(pl.col("PRIORITY").cast(pl.Int64, strict=False)),
+        repeated=pl.lit(None, pl.Int64),
+        extra=pl.lit(value=False),
+        text=pl.col("MESSAGE"),
+        program=pl.coalesce("SYSLOG_IDENTIFIER", "_COMM"),
+        pid=process,
+        unit=pl.col("_SYSTEMD_UNIT"),
+    )
+    return unrepeated(rows)
+
+
+READER = Reader(name="journald_json", recognise=_recognise, read=_read)
