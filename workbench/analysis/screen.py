@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,14 +26,16 @@ from workbench.model.findings import findings_json
 from workbench.model.incident import Incident
 from workbench.model.provenance import Provenance
 from workbench.model.verdict import Reading, Verdict
-from workbench.panel.fleet import Fleet
+from workbench.panel.fleet import Fleet, SignalInfo
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["Screen", "correct", "judge_evidence", "measure", "screen"]
+__all__ = ["Screen", "correct", "judge_evidence", "measure", "screen", "vanishes"]
 
 Progress = Callable[[float, float, str], None]
+#: Applies a function to each signal, in order; the answers do not depend on how.
+Mapper = Callable[[Callable[[SignalInfo], Evidence], Sequence[SignalInfo]], Iterable[Evidence]]
 Floats = np.typing.NDArray[np.float64]
 
 SHOWN = 30  # rows in a notebook
@@ -147,6 +149,7 @@ def screen(
     seed: int,
     settings: Settings | None = None,
     progress: Progress | None = None,
+    mapper: Mapper = map,
 ) -> Screen:
     """Ask of every signal of every fleet whether it moves before the incidents.
 
@@ -169,6 +172,8 @@ def screen(
         None: the measured procedure.
     progress : callable, optional
         Called with signals done, signals in all, and the name of the one just done.
+    mapper : callable, optional
+        Measures signals elsewhere, such as in threads; like ``map``, it keeps their order.
 
     Returns
     -------
@@ -182,7 +187,9 @@ def screen(
         No signal, or no incident.
     """
     settings = settings or Settings()
-    evidence = measure(fleets, incidents, before_s=before_s, seed=seed, settings=settings, progress=progress)
+    evidence = measure(
+        fleets, incidents, before_s=before_s, seed=seed, settings=settings, progress=progress, mapper=mapper
+    )
     provenance = Provenance(
         function="wb.screen",
         inputs="; ".join(dict.fromkeys(fleet.inputs for fleet in fleets)),
@@ -201,6 +208,7 @@ def measure(
     seed: int,
     settings: Settings,
     progress: Progress | None = None,
+    mapper: Mapper = map,
 ) -> list[Evidence]:
     """Measure every signal; nothing is corrected or decided yet. Parameters as for :func:`screen`."""
     _check(fleets, incidents, before_s, seed)
@@ -211,10 +219,10 @@ def measure(
         cases = find_cases(fleet, incidents, before_s=before_s, settings=settings)
         designer = Designer(fleet, cases, before_s=before_s, settings=settings, seed=seed)
         examiner = Examiner(designer, hypotheses=total, uncertainty_s=uncertainty_s)
-        for info in fleet.signals:
-            measured.append(examiner.examine(info))
+        for evidence in mapper(examiner.examine, fleet.signals):
+            measured.append(evidence)
             if progress is not None:
-                progress(len(measured), total, info.name)
+                progress(len(measured), total, evidence.info.name)
     return measured
 
 
@@ -253,13 +261,13 @@ def judge_evidence(evidence: Sequence[Evidence], outcome: str, *, settings: Sett
         settings=settings,
         provenance=provenance,
     )
-    proxies = _proxies(evidence, corrected, settings)
-    verdicts = [
-        verdict_of(
-            e, c, context, proxy_of=proxies.get(k, (None, NOT_DONE))[0], proxy=proxies.get(k, (None, NOT_DONE))[1]
+    beside = _beside_each_other(evidence, corrected, settings)
+    verdicts = []
+    for k, (measured, q) in enumerate(zip(evidence, corrected, strict=True)):
+        found = beside.get(k, _Beside())
+        verdicts.append(
+            verdict_of(measured, q, context, proxy_of=found.proxy_of, proxy=found.state, alike=tuple(found.alike))
         )
-        for k, (e, c) in enumerate(zip(evidence, corrected, strict=True))
-    ]
     order = sorted(range(len(verdicts)), key=lambda k: _rank(verdicts[k], evidence[k]))
     return Screen(
         verdicts=tuple(verdicts[k] for k in order),
@@ -270,34 +278,52 @@ def judge_evidence(evidence: Sequence[Evidence], outcome: str, *, settings: Sett
     )
 
 
-def _proxies(
+@dataclass(eq=False)
+class _Beside:
+    """How a finding stands beside the SUPPORTED ones: what it is a proxy of, what cannot be told from it."""
+
+    state: str = NOT_DONE
+    proxy_of: str | None = None
+    alike: list[str] = field(default_factory=list)
+
+
+def _beside_each_other(
     evidence: Sequence[Evidence], corrected: Sequence[Corrected], settings: Settings
-) -> Mapping[int, tuple[str | None, str]]:
+) -> dict[int, _Beside]:
     """Hold each finding against those already SUPPORTED in its scope, the strongest first.
 
-    Returns
-    -------
-    mapping of place to (signal beside which it vanishes or None, state of the check)
+    Where two vanish beside each other, the stronger one stands and says that it cannot be told
+    from the weaker one.
     """
     wanted = (Reading.PRECURSOR, Reading.CANDIDATE, Reading.FOUND_HERE)
     alone = {k: decide(e, corrected[k], settings).reading for k, e in enumerate(evidence)}
     found = sorted((k for k, r in alone.items() if r in wanted), key=lambda k: (evidence[k].p, -evidence[k].t))
     supported: list[int] = []
-    answers: dict[int, tuple[str | None, str]] = {}
+    answers: dict[int, _Beside] = {}
     for k in found:
-        beside = [j for j in supported if evidence[j].scope == evidence[k].scope]
-        parent = next((j for j in beside if _vanishes(evidence[k].standing, evidence[j].standing, settings)), None)
-        if parent is not None:
-            answers[k] = (evidence[parent].info.name, FAILED)
+        own = evidence[k].standing
+        others = [j for j in supported if evidence[j].scope == evidence[k].scope]
+        parent = next((j for j in others if vanishes(own, evidence[j].standing, settings)), None)
+        if parent is None:
+            answers[k] = _Beside(state=PASSED)
+            supported += [k] if alone[k] is Reading.PRECURSOR else []
             continue
-        answers[k] = (None, PASSED)
-        if alone[k] is Reading.PRECURSOR:
-            supported.append(k)
+        answers[k] = _Beside(state=FAILED, proxy_of=evidence[parent].info.name)
+        if vanishes(evidence[parent].standing, own, settings):
+            answers[parent].alike.append(evidence[k].info.name)
     return answers
 
 
-def _vanishes(own: Standing | None, other: Standing | None, settings: Settings) -> bool:
-    """Tell whether a finding says nothing beside another one (conditional logit with both)."""
+def vanishes(own: Standing | None, other: Standing | None, settings: Settings) -> bool:
+    """Tell whether a finding says nothing beside another one: p of the conditional logit with both is .05 or more.
+
+    Parameters
+    ----------
+    own, other : Standing or None
+        On the same sets; None, or fewer than ``least_episodes`` sets in which both were observed:
+        it cannot be told, and the answer is False.
+    settings : Settings
+    """
     if own is None or other is None:
         return False
     known = np.isfinite(own.scores) & np.isfinite(other.scores)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from workbench.hypotheses.families import Tried, decide_in_order, family_groups
 from workbench.hypotheses.ledger import RULES, Ledger, LedgerEntry
 from workbench.kernels.multiplicity import adjusted_p
 
-__all__ = ["ALPHA", "BATCH", "Correction", "ONLINE", "SCREEN", "correct", "rule_for"]
+__all__ = ["ALPHA", "BATCH", "Correction", "ONLINE", "SCREEN", "correct", "needed_level", "rule_for"]
 
 ALPHA = 0.05
 ONLINE, BATCH, SCREEN = "online", "batch", "screen"
@@ -128,8 +128,8 @@ def _smallest_of_each(pairs: Iterable[tuple[int, float]], *, but: int) -> list[f
     return [p for group, p in smallest.items() if group != but]
 
 
-def needed_level(book: Ledger, tests: Sequence[Tried], *, signal: str, outcome: str) -> float:
-    """Give the level that the next test of the online sequence would have to reach, families counted."""
-    probe = [*tests, Tried(1.0, (signal, outcome))]
-    decision = decide_in_order(probe, rule=RULES[book.rule])[-1]
+def needed_level(book: Ledger, *, signal: str, outcome: str, family: str | None) -> float:
+    """Give the p that the next test of the online sequence would have to reach, its family counted."""
+    tests = [test for _, test in book.tried()]
+    decision = decide_in_order([*tests, Tried(1.0, (signal, outcome), family)], rule=RULES["saffron"])[-1]
     return decision.level / decision.tries

@@ -16,6 +16,7 @@ from workbench.hypotheses.fields import JOB_AGE
 from workbench.hypotheses.spec import Hypothesis
 from workbench.model.incident import Incident
 from workbench.panel.fleet import Fleet, SignalInfo
+from workbench.timebase import MICROS
 
 if TYPE_CHECKING:
     from workbench.store.store import Store
@@ -38,12 +39,15 @@ class Question:
         Digest of everything that was read.
     not_adjusted : mapping of str to str
         Confounders that the claim names and that must not be adjusted for, with the reason.
+    others : Fleet
+        The same entities, grid and confounders, with every signal of that scope.
     """
 
     fleet: Fleet
     incidents: tuple[Incident, ...]
     rows: str
     not_adjusted: Mapping[str, str]
+    others: Fleet
 
 
 def ask(claim: Hypothesis, store: Store) -> Question:
@@ -62,16 +66,17 @@ def ask(claim: Hypothesis, store: Store) -> Question:
 
     claim.check_against(store)
     incidents = tuple(store.incidents(claim.then))
-    wanted = [claim.when.name, *(name for name in claim.adjust_for if name != JOB_AGE)]
-    made = fleets(store, incidents, before_s=claim.within_s, signals=wanted, outcome=claim.then)
-    fleet = _fleet_of(claim, made)
+    made = fleets(store, incidents, before_s=claim.within_s, outcome=claim.then)
+    fleet = _with_event(_fleet_of(claim, made), claim, store)
     infos = {info.name: info for info in fleet.signals}
     confounders, left = _confounders(claim, fleet, made, drives=infos[claim.when.name].drives)
     fleet = replace(fleet, confounders={**fleet.confounders, **confounders})
     rows = rows_of(fleet, incidents)(array_digest(fleet.load(claim.when.name)))
     claimed = with_claim(fleet, claim.when)
     only = tuple(_guarded(info, claim, incidents) for info in claimed.signals if info.name == str(claim.when))
-    return Question(fleet=replace(claimed, signals=only), incidents=incidents, rows=rows, not_adjusted=left)
+    return Question(
+        fleet=replace(claimed, signals=only), incidents=incidents, rows=rows, not_adjusted=left, others=fleet
+    )
 
 
 def _fleet_of(claim: Hypothesis, made: Sequence[Fleet]) -> Fleet:
@@ -81,12 +86,31 @@ def _fleet_of(claim: Hypothesis, made: Sequence[Fleet]) -> Fleet:
         raise UnknownNameError(
             "scope", claim.scope, scopes, "These are the scopes at which the incidents can be compared."
         )
-    for fleet in made:
-        names = [info.name for info in fleet.signals]
-        if claim.when.name in names and claim.scope in (None, fleet.scope):
+    fitting = [fleet for fleet in made if claim.scope in (None, fleet.scope)]
+    for fleet in fitting:
+        if claim.when.name in [info.name for info in fleet.signals]:
             return fleet
-    known = sorted({info.name for fleet in made for info in fleet.signals})
+    if claim.when.kind == "event":
+        return fitting[0]
+    known = sorted({info.name for fleet in fitting for info in fleet.signals})
     raise UnknownNameError("signal", claim.when.name, known, f"It is not measured at {claim.scope or scopes[0]} scope.")
+
+
+def _with_event(fleet: Fleet, claim: Hypothesis, store: Store) -> Fleet:
+    """Add the events of a selector that names several codes, a place, or something rare."""
+    name = claim.when.name
+    if claim.when.kind != "event" or name in [info.name for info in fleet.signals]:
+        return fleet
+    events = store.events(name)
+    blur_s = (events["ts_high"] - events["ts_low"]).dt.total_microseconds().max()
+    info = SignalInfo(
+        name=name,
+        kind="event",
+        scope=fleet.scope,
+        raw_names=(name,),
+        uncertainty_s=float(blur_s or 0) / MICROS,  # type: ignore[arg-type]
+    )
+    return replace(fleet, signals=(*fleet.signals, info))
 
 
 def _confounders(
