@@ -43,6 +43,7 @@ def test_the_band_is_the_quantiles_of_the_peers(store):
     found = _one(store, "gpu.power_w")
     cell = found.trace.x_us.size // 2
     at = found.trace.x_us[cell] - 15 * MICROS  # one sample in each cell of 30 s
+    assert found.points == found.rows
     others = [name for name in gpus()[:32] if name != VICTIM]
     rows = store.sql(
         "select entity, power_w from gpu where epoch_us(ts) between ? and ?", [int(at), int(at) + 30 * MICROS - 1]
@@ -90,3 +91,12 @@ def test_very_many_rows_are_taken_together_in_the_database(store, monkeypatch):
 def test_unknown_metric_names_the_nearest(store):
     with pytest.raises(UnknownNameError, match=r"Did you mean gpu\.power_w"):
         metric_of(store, "gpu.powr_w")
+
+
+def test_samples_farther_apart_than_cells_are_joined_and_gaps_are_not(store):
+    """Twenty minutes at 30 s on a grid of 5 s: as many points as rows, and no point in the gap."""
+    found = _one(store, "gpu.temperature_c", span=(AT - 900 * MICROS, AT + 300 * MICROS))
+    assert found.points == found.rows
+    x_us = found.trace.x_us
+    assert np.isfinite(found.trace.mean[(x_us > AT - 870 * MICROS) & (x_us < AT - 60 * MICROS)]).all()
+    assert np.isnan(found.trace.mean[x_us > AT + 60 * MICROS]).all()

@@ -74,7 +74,7 @@ def metric_of(store: Store, name: str) -> Metric:
     if row["column"] is None:
         raise DataError(
             f"{name} has several series per entity, told apart by labels; look at them with "
-            f"store.sql(\"select * from samples where metric = {as_text(name)}\")."
+            f'store.sql("select * from samples where metric = {as_text(name)}").'
         )
     return _metric(row)
 
@@ -128,20 +128,16 @@ def trace(store: Store, metric: Metric, span: Span, *, peers: Peers, panel: Pane
     """
     step, start = round(panel.step_s * MICROS), int(panel.ts_us[0])
     points = _points(store, metric, peers.entity, span=span, grid=(start, step, panel.ts_us.size))
-    low, mean, high, view = points.low, points.mean, points.high, points.view
-    row = panel.entities.index(peers.entity) if peers.entity in panel.entities else None
-    if points.rows and row is not None:
-        held = panel.metric(metric.name)[row]
-        low, mean, high = (np.where(np.isnan(part), held, part) for part in (low, mean, high))
+    (low, mean, high), kept = _between(points, panel, metric.name, peers.entity)
     bands, words = _peer_bands(panel, metric.name, peers)
     drawn = Trace(
-        x_us=panel.ts_us + step // 2,
+        x_us=panel.ts_us[kept] + step // 2,
         low=low,
         mean=mean,
         high=high,
-        peer_low=bands[0],
-        peer_middle=bands[1],
-        peer_high=bands[2],
+        peer_low=bands[0][kept],
+        peer_middle=bands[1][kept],
+        peer_high=bands[2][kept],
         past=_past(past),
         gaps=gaps(
             points.ts_us,
@@ -149,9 +145,21 @@ def trace(store: Store, metric: Metric, span: Span, *, peers: Peers, panel: Pane
             end_us=span[1],
             longest_us=max(round(2.5 * metric.interval_s * MICROS), step),
         ),
-        notes=[*([view.note] if view.note else []), *words],
+        notes=[*([points.view.note] if points.view.note else []), *words],
     )
-    return Traced(metric=metric, trace=drawn, view=view, rows=points.rows, points=int(np.isfinite(mean).sum()))
+    return Traced(metric=metric, trace=drawn, view=points.view, rows=points.rows, points=int(np.isfinite(mean).sum()))
+
+
+def _between(points: _Points, panel: Panel, name: str, entity: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Leave out the empty cells between two near samples, so that the line joins them; gaps stay."""
+    curves = np.stack((points.low, points.mean, points.high))
+    if not points.rows or entity not in panel.entities:
+        return curves, np.ones(curves.shape[1], dtype=np.bool_)
+    held = panel.metric(name)[panel.entities.index(entity)]
+    if np.isnan(points.mean).all():  # rates of rows that were taken together
+        curves = np.stack((held, held, held))
+    kept = np.isfinite(curves[1]) | np.isnan(held)
+    return curves[:, kept], kept
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

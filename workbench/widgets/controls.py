@@ -127,11 +127,12 @@ class ControlPanel:
         return [one for one in shown if one != name] if name in shown and len(shown) > 1 else [*shown, name]
 
     def _keep(self) -> None:
-        from IPython.display import HTML
+        from IPython import display
 
         self.explorer.keep()
         if self.copy is not None:
-            self.copy.update(HTML(copy_html(self.explorer.board)))
+            words = display.HTML(copy_html(self.explorer.board))  # type: ignore[no-untyped-call]
+            self.copy.update(words)
         self.refresh()
         self.board.status = f"kept {len(self.explorer.kept)}; see .kept"
 

@@ -242,10 +242,10 @@ class Desk:
 
     def _overview(self, state: ViewState) -> Overview:
         low, high = self.moment.ts_us - _OVERVIEW_US, self.moment.ts_us + _OVERVIEW_US
-        catalog = self.store.catalog()
-        if catalog.height:
-            first, last = catalog["first"].min(), catalog["last"].max()
-            low, high = max(low, to_us(first)), min(high, to_us(last))
+        ends = (pl.col("first").min().dt.timestamp("us"), pl.col("last").max().dt.timestamp("us"))
+        first, last = self.store.catalog().select(*ends).row(0)
+        if first is not None:
+            low, high = max(low, first), min(high, last)
         span = min(low, state.window.start_us), max(high, state.window.end_us)
         counts = event_counts(self.store, self.incident, span, _OVERVIEW_CELLS)
         view = replace(counts, name="overview")

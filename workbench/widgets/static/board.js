@@ -83,10 +83,11 @@ function render({ model, el }) {
     for (const row of body.querySelectorAll("tbody tr")) row.hidden = word !== "" && !row.textContent.toLowerCase().includes(word);
   };
   const fill = () => {
-    const open = [...body.querySelectorAll("details")].map((one) => one.open);
+    const open = [...body.querySelectorAll("details")].map((one) => one.open), within = body.contains(document.activeElement);
     body.innerHTML = model.get("body");
     [...body.querySelectorAll("details")].forEach((one, i) => { one.open = open[i] || false; });
     root.classList.remove("wb-busy");
+    if (within) root.focus({ preventScroll: true }); // what had the focus is gone; the keys stay
     held = null;
     sieve();
     strip();
