@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import html
+import math
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from workbench.hypotheses.judge import Judged, judge_each
@@ -19,6 +21,8 @@ from workbench.model.provenance import Provenance
 from workbench.model.verdict import Verdict
 
 if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
     from workbench.store.store import Store
 
 __all__ = ["BatchItem", "BatchResult", "junit_xml", "run_batch"]
@@ -114,6 +118,20 @@ class BatchResult:
         names = ("file", "name", "verdict", "reading", "expected", "as_expected", "p", "q", "ledger_id", "error")
         frame = pl.DataFrame(rows, schema={name: kinds.get(name, pl.String()) for name in names})
         return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
+
+    def plot(self) -> Figure:
+        """Draw the effect of every claim that could be tested, with its interval."""
+        from workbench.figures.screen import forest_figure
+
+        shown = [v for v in self.verdicts if math.isfinite(v.effect.shift_sd)]
+        effects = [[v.effect.shift_sd, v.effect.shift_low, v.effect.shift_high] for v in shown]
+        return forest_figure(
+            [v.hypothesis or v.signal for v in shown],
+            np.array(effects, dtype=np.float64).reshape(-1, 3),
+            words=[str(v.word) for v in shown],
+            notes=[f"{v.reading_text}; p = {v.p:.2g}, q = {v.q:.2g}" for v in shown],
+            outcome=", ".join(dict.fromkeys(v.outcome for v in shown)),
+        )
 
     def _repr_html_(self) -> str:
         frame = self.table()

@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from workbench.errors import UnknownNameError, UsageError, nearest
@@ -204,12 +205,13 @@ class Ledger:
         from workbench.figures.ledger import ledger_figure
 
         tests = [entry for entry in self.entries if entry.rejected is not None]
+        decided = decide_in_order([_tried(entry) for entry in tests], rule=RULES[self.rule])
         return ledger_figure(
-            names=[entry.name for entry in tests],
-            p=[entry.p for entry in tests],
-            level=[entry.alpha_t for entry in tests],
-            wealth=[entry.wealth for entry in tests],
-            rejected=[bool(entry.rejected) for entry in tests],
+            [entry.name for entry in tests],
+            p=np.array([decision.p_family for decision in decided], dtype=np.float64),
+            level=np.array([decision.level for decision in decided], dtype=np.float64),
+            wealth=np.array([decision.wealth for decision in decided], dtype=np.float64),
+            rule=self.rule,
         )
 
     def _repr_html_(self) -> str:
