@@ -19,7 +19,7 @@ _WHERE = ("nic", "port", "switch", "rack", "pdu", "outlet", "loop")
 _SAMPLES = ("metric", "value", "unit", "kind", "labels")
 _EVENTS = ("code", "severity", "message")
 _JOBS = ("job", "attempt", "submitted", "start", "state", "exit", "user", "name", "nodes")
-_TOPOLOGY = ("parent", "child", "parent_kind", "child_kind", "relation")
+_TOPOLOGY = ("parent", "child", "parent_kind", "child_kind", "relation", "row", "hall", "guid", "alias")
 #: What a column of a generic table can mean.
 ROLES = (*_WHEN, *_WHO, *_WHERE, *_SAMPLES, *_EVENTS, *_JOBS, *_TOPOLOGY)
 

@@ -176,7 +176,7 @@ def _parse_odd(odd: pl.DataFrame, decimal_comma: bool, target: Unit | None) -> p
         .then(text)
         .when(is_hex | found)
         .then(None)
-        .when(number.is_not_null())
+        .when(number.is_not_null() & pl.col("suffix").str.contains(r"^[A-Za-zµμ°%Ω/]{1,8}$"))
         .then(pl.lit("unit not known, or of another kind than the column's"))
         .otherwise(pl.lit("not a number")),
     )

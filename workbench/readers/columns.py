@@ -261,6 +261,9 @@ class _Finder:
             if hits:
                 self.roles[role] = hits[0]
                 self.free.remove(hits[0])
+        if "gpu" in _ROLES_OF[shape] and "gpu_uuid" in self.roles and "gpu" not in self.roles and "index" in self.free:
+            self.roles["gpu"] = "index"  # nvidia-smi: beside a UUID, the index is that of the GPU
+            self.free.remove("index")
         return None
 
 

@@ -22,6 +22,8 @@ from workbench.readers.widesamples import wide_samples
 
 __all__ = ["cell_units", "convert"]
 
+#: Wide tables become many samples: this many at most at a time, so that memory stays flat.
+_CELLS_A_PART = 2_000_000
 _JOB_ROLES = ("job", "attempt", "submitted", "start", "end", "state", "exit", "user", "name", "nodes")
 
 
@@ -50,8 +52,14 @@ def convert(frame: pl.DataFrame, lines: pl.DataFrame, state: TableState) -> Iter
     if state.layout.shape == "jobs":
         yield from _jobs(frame, lines, state)
         return
-    frame, layout = expand_labels(frame, state.layout)
-    if layout is not state.layout:
+    size = max(1024, _CELLS_A_PART // max(1, len(state.layout.metrics)))
+    for start in range(0, frame.height, size):
+        yield _converted(frame.slice(start, size), lines.slice(start, size), state)
+
+
+def _converted(frame: pl.DataFrame, lines: pl.DataFrame, state: TableState) -> Part:
+    frame, layout, sets = expand_labels(frame, state.layout, state.context.host)
+    if sets is not None:
         state = copy(state)  # the clocks stay those of the file
         state.layout = layout
     who = identify(frame, state.layout, state.context)
@@ -67,8 +75,11 @@ def convert(frame: pl.DataFrame, lines: pl.DataFrame, state: TableState) -> Iter
     if lost is not None and lost.null_count() < lost.len():
         none = pl.repeat(None, lost.len(), dtype=pl.String, eager=True)
         rejects = pl.concat([rejects, refused(lines, lost, none)])
-    tables |= {"links": who.links, "aliases": who.aliases}
-    yield Part(rows=reason.len() - rejects.height, rejects=rejects, tables=tables, notes=_notes(times))
+    tables |= {"links": who.links, "aliases": who.spanned(times["ts"])}
+    if sets is not None:
+        told = sets.tables(good, times["ts"])
+        tables |= {name: pl.concat([tables[name], table]) if name in tables else table for name, table in told.items()}
+    return Part(rows=reason.len() - rejects.height, rejects=rejects, tables=tables, notes=_notes(times))
 
 
 def _tables(

@@ -13,13 +13,14 @@ import polars as pl
 
 from workbench.model import frames
 from workbench.model.context import Context
+from workbench.model.pci import normal_pci_column
 from workbench.readers.cells import clean_text
 from workbench.readers.columns import WHERE, WHO, Layout
 
 __all__ = ["Who", "identify", "parse_entity"]
 
 _GPU_NAME = r"(?i)^(?:(?:gpu|nvidia|cuda:|card)?[-_ ]?\d{1,3}|(?:gpu|mig)-[0-9a-f-]{8,}|[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.\d)?)$"
-_INSIDE = ("gpu", "mig", "nic", "port", "disk", "cpu", "sensor", "fan", "psu", "dimm")
+_INSIDE = ("gpu", "gpu_instance", "nic", "link", "port", "disk", "cpu", "sensor", "fan", "psu", "dimm")
 _PART = re.compile(r"([a-z]+)[-_]?(\d+)", re.IGNORECASE)
 _NIC = re.compile(r"mlx\d_(?:bond_)?\d+")
 _KINDS = frozenset({*_INSIDE, "host", "switch", "rack", "pdu", "outlet", "loop", "job", "user", "cluster", "nvswitch"})
@@ -41,7 +42,8 @@ class Who:
         ``host``, ``device_kind``, ``device``, ``bad`` (why the rows cannot be placed; null where
         they can) and ``cure``.
     links, aliases : polars.DataFrame
-        What the columns say beside that: host in rack, index and UUID of one GPU.
+        What the columns say beside that: host in rack; index and UUID of one GPU, with the
+        ``@code`` that says so.
     """
 
     code: pl.Series
@@ -52,6 +54,25 @@ class Who:
     def of(self, name: str) -> pl.Series:
         """Give a column of the table, row by row."""
         return self.table[name].gather(self.code)
+
+    def spanned(self, ts: pl.Series) -> pl.DataFrame:
+        """Give the aliases with the span over which each was seen.
+
+        Parameters
+        ----------
+        ts : (row,) Int64
+            UTC microseconds.
+        """
+        seen = (
+            pl.DataFrame({"@code": self.code, "ts": ts})
+            .group_by("@code")
+            .agg(low=pl.col("ts").min(), high=pl.col("ts").max())
+        )
+        found = self.aliases.join(seen, on="@code", how="inner", maintain_order="left")
+        spans = found.group_by(frames.ALIASES.names()[:-2], maintain_order=True).agg(
+            valid_from=pl.col("low").min().cast(frames.TS), valid_to=pl.col("high").max().cast(frames.TS)
+        )
+        return spans.select(frames.ALIASES.names()).cast(frames.ALIASES)
 
 
 def parse_entity(text: str) -> tuple[str | None, str, str | None] | None:
@@ -108,6 +129,7 @@ def identify(frame: pl.DataFrame, layout: Layout, context: Context) -> Who:
     told = {role: _text(distinct, name) for role, name in used}
     none = pl.repeat(None, distinct.height, dtype=pl.String, eager=True)
     roles = pl.DataFrame({role: told.get(role, none) for role in (*WHO, *WHERE)})
+    roles = roles.with_columns(gpu_pci=pl.coalesce(normal_pci_column(pl.col("gpu_pci")), "gpu_pci"))
     if "host" not in told and context.host is not None:
         roles = roles.with_columns(host=pl.lit(context.host))
     table = _placed(roles, context.columns.device_kind)
@@ -127,7 +149,7 @@ def _placed(roles: pl.DataFrame, stated_kind: str | None) -> pl.DataFrame:
     kind = pl.coalesce("device_kind", pl.lit(stated_kind or "gpu"))
     parent = pl.coalesce("nic", "switch", "device")
     chain = [
-        (pl.lit("mig"), pl.when(gpu.is_not_null()).then(pl.concat_str(gpu, pl.col("mig"), separator="/"))),
+        (pl.lit("gpu_instance"), pl.when(gpu.is_not_null()).then(pl.concat_str(gpu, pl.col("mig"), separator=":"))),
         (pl.lit("port"), pl.concat_str(pl.concat_str(parent, pl.lit("/")).fill_null(""), pl.col("port"))),
         (pl.lit("outlet"), pl.concat_str(pl.concat_str("pdu", pl.lit("/")).fill_null(""), pl.col("outlet"))),
         (pl.lit("gpu"), gpu),
@@ -201,19 +223,20 @@ def _links(roles: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
 
 def _aliases(roles: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
     """Say which names of a GPU stand beside its UUID."""
-    rows = roles.with_columns(table["host"].alias("@host")).filter(
-        pl.col("@host").is_not_null() & pl.col("gpu_uuid").is_not_null()
+    rows = (
+        roles.with_columns(table["host"].alias("@host"))
+        .with_row_index("@code")
+        .filter(pl.col("@host").is_not_null() & pl.col("gpu_uuid").is_not_null())
     )
     found = [
         rows.filter(pl.col(role).is_not_null()).select(
+            "@code",
             host="@host",
             device_kind=pl.lit("gpu"),
             device=pl.col(role),
             same_as="gpu_uuid",
             rule=pl.lit(f"columns {role} and gpu_uuid of one row"),
-            valid_from=pl.lit(None, frames.TS),
-            valid_to=pl.lit(None, frames.TS),
         )
         for role in ("gpu", "gpu_pci", "gpu_serial")
     ]
-    return pl.concat(found).unique(maintain_order=True)
+    return pl.concat(found)

@@ -1,0 +1,326 @@
+"""Lines of ``sacct --parsable2`` as records: no quotes, a delimiter of one or more characters.
+
+A field may hold line breaks. Lines that have too few delimiters are joined until they have as many
+as the header; where a whole record comes before that, they are rejected.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from workbench.model import frames
+from workbench.readers.dialect import decoded
+from workbench.readers.source import Block
+from workbench.readers.text import UNTERMINATED, Seen, lines_of, rejected
+
+__all__ = ["Header", "Records", "SacctSplitter", "header_of"]
+
+#: Fields that sacct can print, as far as they tell a dump of it from another table.
+_FIELDS = frozenset(
+    [
+        "account",
+        "admincomment",
+        "alloccpus",
+        "allocnodes",
+        "alloctres",
+        "associd",
+        "avecpu",
+        "averss",
+        "avevmsize",
+        "blockid",
+        "cluster",
+        "comment",
+        "constraints",
+        "consumedenergy",
+        "container",
+        "cputime",
+        "cputimeraw",
+        "dbindex",
+        "derivedexitcode",
+        "elapsed",
+        "elapsedraw",
+        "eligible",
+        "end",
+        "exitcode",
+        "extra",
+        "failednode",
+        "flags",
+        "gid",
+        "group",
+        "jobid",
+        "jobidraw",
+        "jobname",
+        "layout",
+        "licenses",
+        "maxrss",
+        "maxvmsize",
+        "maxdiskread",
+        "maxdiskwrite",
+        "mcslabel",
+        "mincpu",
+        "ncpus",
+        "nnodes",
+        "nodelist",
+        "ntasks",
+        "partition",
+        "planned",
+        "plannedcpu",
+        "priority",
+        "qos",
+        "qosraw",
+        "reason",
+        "reqcpus",
+        "reqmem",
+        "reqnodes",
+        "reqtres",
+        "reservation",
+        "reservationid",
+        "reserved",
+        "restarts",
+        "resvcpu",
+        "start",
+        "state",
+        "submit",
+        "submitline",
+        "suspended",
+        "systemcomment",
+        "systemcpu",
+        "timelimit",
+        "timelimitraw",
+        "totalcpu",
+        "uid",
+        "user",
+        "usercpu",
+        "wckey",
+        "wckeyid",
+        "workdir",
+    ]
+)
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+_CELL = "\x1f"
+_MOST_LINES = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """Names and delimiter of a dump.
+
+    Attributes
+    ----------
+    names : tuple of str
+        In lower case.
+    delimiter : str
+    text : str
+        The header line.
+    line : int
+        1-based.
+    """
+
+    names: tuple[str, ...]
+    delimiter: str
+    text: str
+    line: int
+
+
+@dataclass(eq=False, kw_only=True)
+class Records:
+    """Records of a stretch of a dump.
+
+    Attributes
+    ----------
+    cells : polars.DataFrame
+        The wanted columns, by name.
+    lines : polars.DataFrame
+        ``line`` and ``text`` of each record.
+    skips : Counter of rule
+    rejects : polars.DataFrame
+    notes : list of str
+    """
+
+    cells: pl.DataFrame
+    lines: pl.DataFrame
+    skips: Counter[str]
+    rejects: pl.DataFrame
+    notes: list[str]
+
+
+def header_of(head: bytes) -> Header | None:
+    r"""Find the header among the first lines; None where it is no dump of sacct.
+
+    Examples
+    --------
+    >>> header_of(b"JobID|#State|#End\n").delimiter, header_of(b"job|state|end\n") is None
+    ('|#', True)
+    """
+    lines = decoded(head.removeprefix(b"\xef\xbb\xbf"))[0].splitlines()[:20]
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        names = tuple(name.lower() for name in _NAME.findall(text))
+        marks = set(_NAME.split(text)[1:-1])
+        ends = _NAME.split(text)[-1:]
+        known = sum(name in _FIELDS for name in names)
+        if len(marks) == 1 and {"jobid", "jobidraw"} & set(names) and known >= max(2, len(names) // 2):
+            mark = marks.pop()
+            if mark.strip() and ends[0] in {"", mark}:
+                return Header(names=names, delimiter=mark, text=text, line=number)
+    return None
+
+
+class SacctSplitter:
+    r"""Parts the lines of one dump.
+
+    Parameters
+    ----------
+    header : Header
+    wanted : sequence of str
+        Columns to keep.
+
+    Examples
+    --------
+    >>> text = b"JobID|State|Comment\n1|FAILED|a\n2|FAI\nLED|b\n3|x\n4|COMPLETED|c\n"
+    >>> parsed = SacctSplitter(header_of(text), ["jobid", "state"]).take(Block(first_line=1, text=text, unterminated=False))
+    >>> parsed.cells.rows(), dict(+parsed.skips), parsed.rejects["line"].to_list()
+    ([('1', 'FAILED'), ('2', 'FAI LED'), ('4', 'COMPLETED')], {'header': 1, 'continuation': 1}, [5])
+    """
+
+    def __init__(self, header: Header, wanted: Sequence[str]) -> None:
+        self._header = header
+        self._wanted = [name for name in dict.fromkeys(wanted) if name in header.names]
+        self._seen = Seen()
+        self._open = pl.DataFrame(schema={"line": pl.Int64(), "text": pl.String()})
+        self._longest = 0
+        self._latin = False
+
+    def take(self, block: Block, *, damaged: bool = False) -> Records:
+        """Part the next block; of a damaged stream, the last line is cut."""
+        text, latin = decoded(block.text)
+        found = lines_of(replace(block, text=text.encode() if latin else block.text, unterminated=False))
+        records = self._parse(pl.concat([self._open, found.frame]), last=block.unterminated)
+        records.rejects = pl.concat([found.rejects, records.rejects])
+        if latin and not self._latin:
+            self._latin = True
+            records.notes.append(
+                f"text from line {block.first_line} on is not all UTF-8: such lines are read as Latin-1"
+            )
+        if block.unterminated:
+            self._judge_end(records, block.first_line, damaged=damaged)
+        return records
+
+    def finish(self) -> Records:
+        """Give what waits for more delimiters that never came."""
+        return self._parse(self._open, last=True)
+
+    def _judge_end(self, records: Records, line: int, *, damaged: bool) -> None:
+        """Reject a last line without a newline whose last field is shorter than those before."""
+        if not records.lines.height:
+            return
+        at, text = records.lines.row(-1)
+        last = text.rpartition(self._header.delimiter)[2]
+        if at + text.count("\n") == line and (damaged or len(last) < self._longest):
+            records.rejects = pl.concat([records.rejects, rejected(records.lines.tail(1), UNTERMINATED)])
+            records.cells, records.lines = records.cells.head(-1), records.lines.head(-1)
+
+    def _parse(self, frame: pl.DataFrame, *, last: bool) -> Records:
+        skips: Counter[str] = Counter()
+        before = frame["line"] < self._header.line
+        skips["blank"] += int((before & (frame["text"].str.strip_chars() == "")).sum())
+        skips["preamble"] += int((before & (frame["text"].str.strip_chars() != "")).sum())
+        frame = frame.filter(~before)
+        again = frame["text"].str.strip_chars() == self._header.text
+        first = again & (frame["line"] == self._header.line)
+        skips["header"] += int(first.sum())
+        skips["repeated header"] += int((again & ~first).sum())
+        records, rejects = self._records(frame.filter(~again), skips, last=last)
+        new = self._seen.is_new(records["text"])
+        skips["duplicate"] += int((~new).sum())
+        records = records.filter(new)
+        if records.height:
+            ends = (
+                records["text"].str.extract(f"([^{re.escape(self._header.delimiter[-1])}]*)$", 1).str.len_chars().max()
+            )
+            self._longest = max(self._longest, ends if isinstance(ends, int) else 0)
+        return Records(cells=self._cells(records["text"]), lines=records, skips=skips, rejects=rejects, notes=[])
+
+    def _records(self, frame: pl.DataFrame, skips: Counter[str], *, last: bool) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Join lines to records; lines that make none are rejected, an unfinished end is kept open."""
+        need = len(self._header.names) - 1
+        count = frame["text"].str.count_matches(self._header.delimiter, literal=True).cast(pl.Int64)
+        trailing = (count == need + 1) & frame["text"].str.ends_with(self._header.delimiter)
+        whole = (count == need) | trailing
+        self._open = frame.clear()
+        if whole.all():
+            return frame, frames.empty(frames.REJECTS)
+        counts, full, texts, numbers = (
+            count.to_list(),
+            whole.to_list(),
+            frame["text"].to_list(),
+            frame["line"].to_list(),
+        )
+        joined: list[tuple[int, str]] = []
+        wrong: list[int] = []
+        used: set[int] = set()
+        for start in [index for index, fits in enumerate(full) if not fits]:
+            if start in used:
+                continue
+            stop = _joined(counts, full, start, need) if texts[start].strip() else None
+            if not texts[start].strip():
+                used.add(start)
+                skips["blank"] += 1
+            elif stop is None and not last and frame.height - start < _MOST_LINES and not any(full[start:]):
+                self._open = frame.slice(start)
+                used.update(range(start, frame.height))
+            elif stop is None:
+                used.add(start)
+                wrong.append(start)
+            else:
+                joined.append((numbers[start], "\n".join(texts[start : stop + 1])))
+                used.update(range(start, stop + 1))
+                skips["continuation"] += stop - start
+        rejects = self._ragged(frame[wrong], [counts[index] for index in wrong])
+        more = pl.DataFrame(joined, schema=frame.schema, orient="row")
+        return pl.concat([frame.filter(whole), more]).sort("line"), rejects
+
+    def _ragged(self, lines: pl.DataFrame, counts: list[int]) -> pl.DataFrame:
+        width = len(self._header.names)
+        advice = "a field holds the delimiter or a line break: export with --delimiter"
+        reasons = pl.Series(
+            [f"{count + 1} fields where the header has {width}; {advice}" for count in counts], dtype=pl.String
+        )
+        told = rejected(lines, "")
+        return told.with_columns(reasons.alias("reason")) if counts else told
+
+    def _cells(self, text: pl.Series) -> pl.DataFrame:
+        names = list(self._header.names)
+        places = [names.index(name) for name in self._wanted]
+        if not text.len():
+            return pl.DataFrame(schema=dict.fromkeys(self._wanted, pl.String()))
+        plain = text.str.replace_all(r"[\n\x1f]", " ").str.replace_all(self._header.delimiter, _CELL, literal=True)
+        plain = plain.str.strip_suffix(_CELL) if len(names) == 1 else plain
+        cells = pl.read_csv(
+            "\n".join(plain.to_list()).encode(),
+            has_header=False,
+            separator=_CELL,
+            quote_char=None,
+            infer_schema=False,
+            columns=sorted(places),
+            truncate_ragged_lines=True,
+        )
+        cells.columns = [names[place] for place in sorted(places)]
+        return cells.select(self._wanted)
+
+
+def _joined(counts: list[int], full: list[bool], start: int, need: int) -> int | None:
+    """Give the line that completes the record begun at ``start``; None where a whole one comes first."""
+    have = counts[start]
+    for stop in range(start + 1, min(len(counts), start + _MOST_LINES)):
+        have += counts[stop]
+        if full[stop] or have > need:
+            return None
+        if have == need:
+            return stop
+    return None
