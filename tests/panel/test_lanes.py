@@ -70,7 +70,7 @@ def test_the_incident_keeps_the_bounds_of_its_time():
 
 @pytest.mark.parametrize(
     ("kind", "lane"),
-    [("xid", "xid/sxid"), ("sxid", "xid/sxid"), ("aer", "kernel"), ("nccl.timeout", "jobs"), ("drain", "jobs"), ("link.flap", "link"), ("nfs", "nfs"), ("checkpoint.stall", "nfs"), ("change:firmware", "other")],
+    [("xid", "xid/sxid"), ("sxid", "xid/sxid"), ("aer", "kernel/log"), ("nccl.timeout", "jobs"), ("drain", "jobs"), ("link.flap", "link"), ("nfs", "nfs"), ("checkpoint.stall", "nfs"), ("change:firmware", "other")],
 )  # fmt: skip
 def test_lanes_by_kind(kind, lane):
     assert lane_of(kind) == lane

@@ -161,7 +161,7 @@ def _bar(bar: Bar, axis: TimeAxis, y: float) -> str:
         return ""
     low, high = edges
     room = int((high - low) / 6.2)
-    inside = shorten(bar.label, room) if room > 8 else ""
+    inside = bar.label if len(bar.label) <= room else f"{bar.label[: room - 1]}…" if room > 8 else ""
     label = text(low + 4, y + 9, inside) if inside else ""
     return rect(low, y, width=max(high - low, 1), height=11, kind="job", tip=bar.label) + label
 

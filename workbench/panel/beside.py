@@ -16,7 +16,7 @@ from workbench.model.provenance import Provenance
 from workbench.panel.lanes import Span
 from workbench.panel.peers import Peers, host_of, kind_of, peers
 from workbench.panel.select import panel
-from workbench.panel.trace import Metric, Traced, metric_of, trace
+from workbench.panel.trace import Metric, Traced, metrics_named, trace
 from workbench.timebase import MICROS, from_us
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def beside(
     step = nice_step((span[1] - span[0]) / MICROS, _CELLS)
     past_step = nice_step((baseline[1] - baseline[0]) / MICROS, _BASELINE_CELLS)
     by_entity: dict[str, list[Metric]] = {}
-    for metric in (metric_of(store, name) for name in names):
+    for metric in metrics_named(store, names):
         by_entity.setdefault(carrier_of(store, entity, metric.entity_kind), []).append(metric)
     result = []
     for one, metrics in by_entity.items():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
 from workbench.figures.incident import Bar, Lane, Moment
 from workbench.model.incident import Incident
@@ -34,7 +33,22 @@ Span = tuple[int, int]
 #: Lanes from top to bottom, with the first words of the event kinds that lie in them.
 LANES: dict[str, tuple[str, ...]] = {
     "xid/sxid": ("xid", "sxid", "nvlink", "ecc", "gpu", "throttle"),
-    "kernel": ("kernel", "mce", "aer", "oom", "edac", "pcie", "reboot", "boot", "lockup", "hung", "panic", "segfault"),
+    "kernel/log": (
+        "kernel",
+        "log",
+        "peermem",
+        "mce",
+        "aer",
+        "oom",
+        "edac",
+        "pcie",
+        "reboot",
+        "boot",
+        "lockup",
+        "hung",
+        "panic",
+        "segfault",
+    ),
     "jobs": ("job", "drain", "resume", "nccl", "straggler", "slowdown", "node", "slurm", "step"),
     "link": ("link", "port", "ib", "switch", "roce", "ethernet", "nic", "optic"),
     "nfs": ("nfs", "storage", "disk", "nvme", "filesystem", "mount", "lustre", "checkpoint"),
@@ -105,32 +119,33 @@ def event_counts(store: Store, incident: Incident, span: Span, cells: int) -> Vi
 
 def lanes(counts: View, jobs: View, span: Span, cells: int) -> list[Lane]:
     """Arrange counted events and jobs as rows of a picture."""
-    frame = counts.frame.with_columns(lane=pl.col("kind").map_elements(lane_of, return_dtype=pl.String))
     step = max(1, -(-(span[1] - span[0]) // cells))
-    result = []
-    for name in LANES:
-        rows = frame.filter(pl.col("lane") == name)
-        own, other = (_filled(rows.filter(pl.col("own") == mine), cells) for mine in (True, False))
-        tips = {
-            int(cell): _tip(part, span[0] + int(cell) * step, step)
-            for (cell,), part in rows.group_by("cell", maintain_order=True)
-        }
-        result.append(Lane(name=name, own=own, other=other, tips=tips, bars=bars(jobs) if name == "jobs" else ()))
-    return result
+    arrays = {(name, mine): np.zeros(cells, dtype=np.int64) for name in LANES for mine in (True, False)}
+    told: dict[str, dict[int, list[dict[str, Any]]]] = {name: {} for name in LANES}
+    for row in counts.frame.iter_rows(named=True):
+        name = lane_of(row["kind"])
+        arrays[name, bool(row["own"])][row["cell"]] += row["events"]
+        told[name].setdefault(row["cell"], []).append(row)
+    return [
+        Lane(
+            name=name,
+            own=arrays[name, True],
+            other=arrays[name, False],
+            tips={cell: _tip(rows, span[0] + cell * step, step) for cell, rows in told[name].items()},
+            bars=bars(jobs) if name == "jobs" else (),
+        )
+        for name in LANES
+    ]
 
 
-def _filled(rows: pl.DataFrame, cells: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    counts = np.zeros(cells, dtype=np.int64)
-    np.add.at(counts, rows["cell"].to_numpy(), rows["events"].to_numpy())
-    return counts
-
-
-def _tip(part: pl.DataFrame, start_us: int, step_us: int) -> str:
-    totals = part.group_by("kind", maintain_order=True).agg(pl.col("events").sum()).sort("events", descending=True)
-    told = ", ".join(f"{kind} ×{count}" for kind, count in totals.head(4).iter_rows())
-    first = part.sort("first").row(0, named=True)
+def _tip(rows: list[dict[str, Any]], start_us: int, step_us: int) -> str:
+    totals: dict[str, int] = {}
+    for row in rows:
+        totals[row["kind"]] = totals.get(row["kind"], 0) + row["events"]
+    kinds = ", ".join(f"{kind} ×{count}" for kind, count in sorted(totals.items(), key=lambda pair: -pair[1])[:4])
+    first = min(rows, key=lambda row: row["first"])
     message = (first["message"] or "")[:120]
-    return f"{format_us(start_us)} + {step_us / MICROS:g}s: {told}. First: {message}"
+    return f"{format_us(start_us)} + {step_us / MICROS:g}s: {kinds}. First: {message}"
 
 
 def event_rows(store: Store, incident: Incident, span: Span, *, limit: int = 500) -> View:

@@ -23,7 +23,7 @@ from workbench.timebase import MICROS, format_duration
 if TYPE_CHECKING:
     from workbench.store.store import Store
 
-__all__ = ["Metric", "Traced", "metric_of", "metrics_of", "trace"]
+__all__ = ["Metric", "Traced", "metric_of", "metrics_named", "metrics_of", "trace"]
 
 #: Beyond this many rows of one entity the means of the grid are drawn, and the note says so.
 _MOST_ROWS = 400_000
@@ -57,26 +57,30 @@ def metrics_of(store: Store, entity_kind: str) -> list[Metric]:
 
 
 def metric_of(store: Store, name: str) -> Metric:
-    """Give one metric.
+    """Give one metric; see :func:`metrics_named`."""
+    return metrics_named(store, [name])[0]
+
+
+def metrics_named(store: Store, names: Sequence[str]) -> list[Metric]:
+    """Give metrics by name, in that order.
 
     Raises
     ------
     UnknownNameError
         With the nearest names.
     DataError
-        Where it has several series per entity, told apart by labels.
+        Where one has several series per entity, told apart by labels.
     """
-    catalog = store.catalog()
-    rows = catalog.filter(pl.col("metric") == name)
-    if rows.is_empty():
-        raise UnknownNameError("metric", name, catalog["metric"].to_list(), "See store.catalog().")
-    row = rows.row(0, named=True)
-    if row["column"] is None:
-        raise DataError(
-            f"{name} has several series per entity, told apart by labels; look at them with "
-            f'store.sql("select * from samples where metric = {as_text(name)}").'
-        )
-    return _metric(row)
+    rows = {row["metric"]: row for row in store.catalog().iter_rows(named=True)}
+    for name in names:
+        if name not in rows:
+            raise UnknownNameError("metric", name, list(rows), "See store.catalog().")
+        if rows[name]["column"] is None:
+            raise DataError(
+                f"{name} has several series per entity, told apart by labels; look at them with "
+                f'store.sql("select * from samples where metric = {as_text(name)}").'
+            )
+    return [_metric(rows[name]) for name in names]
 
 
 def _metric(row: dict[str, Any]) -> Metric:
@@ -105,7 +109,10 @@ class Traced:
     @property
     def subtitle(self) -> str:
         """Interval, rows and points in words."""
-        every = f"every {format_duration(self.metric.interval_s)}" if self.metric.interval_s else "interval?"
+        interval_s = self.metric.interval_s
+        every = (
+            f"every {format_duration(round(interval_s, 0 if interval_s >= 10 else 2))}" if interval_s else "interval?"
+        )
         drawn = f" drawn as {self.points:,} points" if self.points < self.rows else ""
         return f"{every}, {self.rows:,} rows{drawn}"
 

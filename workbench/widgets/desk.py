@@ -17,7 +17,7 @@ from workbench.panel.lanes import Span, event_counts, event_rows, job_rows, lane
 from workbench.panel.peers import Peers, host_of, kind_of, peers
 from workbench.panel.trace import Traced, metrics_of
 from workbench.panel.view import View
-from workbench.timebase import MICROS, to_us
+from workbench.timebase import MICROS
 from workbench.widgets.state import ViewState
 
 if TYPE_CHECKING:
@@ -118,6 +118,7 @@ class Desk:
         self.store, self.incident = store, incident
         self.moment = moment_of(incident)
         self._kept: dict[tuple[Any, ...], Any] = {}
+        self._whole: Overview | None = None
 
     def board(self, state: ViewState) -> Board:
         """Compute everything that a state shows."""
@@ -127,6 +128,8 @@ class Desk:
 
     def _compute(self, state: ViewState) -> Board:
         span = state.window.span
+        if self._whole is None:
+            self._whole = self._overview(state)
         counts, jobs, events = self._once(("events", span), lambda: self._events(span))
         near = self._once(("peers", state.entity, state.peers), lambda: self._peers(state.entity, state.peers))
         notes = [] if near.others else [near.note]
@@ -144,7 +147,7 @@ class Desk:
             incident=self.incident,
             state=state,
             moment=self.moment,
-            overview=self._once(("overview",), lambda: self._overview(state)),
+            overview=self._whole,
             lanes=lanes(counts, jobs, span, _TIMELINE_CELLS),
             traces=traces,
             deviations=stand_out(shown, window=window, baseline=baseline) if shown else None,

@@ -13,7 +13,7 @@ import polars as pl
 from workbench.errors import UnknownNameError, UsageError
 from workbench.model.incident import Incident
 from workbench.panel.peers import FEWEST, GROUPS, kind_of, peers
-from workbench.panel.trace import metric_of, metrics_of
+from workbench.panel.trace import metrics_named, metrics_of
 from workbench.panel.view import View
 from workbench.timebase import MICROS, parse_duration, to_us
 from workbench.widgets.desk import Board, Desk, focus_of
@@ -74,8 +74,7 @@ def explore(
         raise UsageError(f"explore takes one incident, not {type(incident).__name__}; pick one, such as incidents[0].")
     if group is not None and group not in GROUPS:
         raise UnknownNameError("group of peers", group, GROUPS)
-    for name in metrics or ():
-        metric_of(store, name)
+    metrics_named(store, metrics or ())
     at = to_us(incident.ts)
     low, high = (round(parse_duration(length) * MICROS) for length in (before, after))
     entity = focus_of(store, incident)
@@ -143,8 +142,7 @@ class Explorer:
         UnknownNameError
             For a metric, group or entity that is not there, with the nearest names.
         """
-        for name in state.metrics:
-            metric_of(self.store, name)
+        metrics_named(self.store, state.metrics)
         if state.peers not in GROUPS:
             raise UnknownNameError("group of peers", state.peers, GROUPS)
         known = self.store.entities()["entity"].to_list()
@@ -284,8 +282,7 @@ class Explorer:
 
     def _with_metrics(self, state: ViewState) -> ViewState:
         """Choose metrics anew where the entity is of another kind than those shown."""
-        for name in state.metrics:
-            metric_of(self.store, name)
+        metrics_named(self.store, state.metrics)
         kinds = {kind_of(state.entity), "host"}
         known = {metric.name for kind in kinds for metric in metrics_of(self.store, kind)}
         if state.entity == self._state.entity or any(name in known for name in state.metrics):

@@ -200,7 +200,11 @@ def _deviation_row(row: Deviation, board: Board, *, live: bool = True) -> Row:
     cells = _cells(
         (row.metric, shorten(row.entity, 44)),
         (_z(row.z_own), _z(row.z_past), _z(row.z_peers), str(row.peers), compact(row.value, 4), compact(row.usual, 4)),
-        (row.unit or "unit?", format_us(row.start_us)[11:] if row.start_us is not None else "–", row.state),
+        (
+            f"unit?{row.unit}" if row.unit in ("", "/s") else row.unit,
+            format_us(row.start_us)[11:] if row.start_us is not None else "–",
+            row.state,
+        ),
     )
     return attributes, cells
 

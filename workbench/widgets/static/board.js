@@ -91,6 +91,7 @@ function render({ model, el }) {
     held = null;
     sieve();
     strip();
+    if (model.get("strip").incident) find(model.get("strip").incident[1], false);
   };
 
   // Where on a picture a pointer is: its time, and a function from time to user units.
@@ -130,14 +131,14 @@ function render({ model, el }) {
     }
     if (low !== high) drawStrip(canvas, model.get("strip"), [Math.min(low, high), Math.max(low, high)]);
   };
-  const find = (t) => {
+  const find = (t, mark = true) => {
     let best = null;
     for (const row of body.querySelectorAll("tr[data-ts]")) {
       row.classList.remove("near");
       if (!best || Math.abs(row.dataset.ts - t) < Math.abs(best.dataset.ts - t)) best = row;
     }
     if (!best) return;
-    best.classList.add("near");
+    if (mark) best.classList.add("near");
     best.closest(".wb-scroll").scrollTop = best.offsetTop - 60;
   };
 
