@@ -78,7 +78,7 @@ def route_of(entity_kind: str, labels: str, stated_kind: str | None, wide: bool)
     >>> route_of("gpu", "{}", "gauge", True), route_of("host", '{"cpu":"0"}', "counter", True)
     ('gpu', 'samples_long')
     """
-    plain = labels in ("", "{}") and stated_kind not in ("histogram", "summary")
+    plain = labels == "{}" and stated_kind not in ("histogram", "summary")
     return entity_kind if wide and plain else SAMPLES_LONG
 
 

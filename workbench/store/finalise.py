@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from workbench.store import delta
 from workbench.store.blocks import Piece, block_width, load_block
@@ -17,7 +19,7 @@ from workbench.store.columns import Column
 from workbench.store.layout import FIXED, SAMPLES_LONG, arrow_schema
 from workbench.store.long import LongRows, long_frame
 from workbench.store.manifest import Change
-from workbench.store.parquet import Encodings, FileWriter, choose_encodings
+from workbench.store.parquet import Encodings, FileWriter, arrow_numbers, choose_encodings
 from workbench.store.plan import Item, Plan
 from workbench.store.spool import DAY_US
 from workbench.store.tally import Tally
@@ -160,7 +162,7 @@ def _spans(day: date, width_us: int) -> Iterator[tuple[int, int]]:
         yield at, min(at + width_us, start + DAY_US)
 
 
-def _ranked(samples: LongSamples, plan: Plan, place: np.ndarray) -> LongSamples:
+def _ranked(samples: LongSamples, plan: Plan, place: NDArray[np.int32]) -> LongSamples:
     """Number entities in the order of their ids, and columns as in the table."""
     rank, _ = plan.ranked()
     return LongSamples(
@@ -178,12 +180,14 @@ def _wide_schema(columns: Sequence[Column]) -> pa.Schema:
 def _arrow(rows: Wide, plan: Plan, schema: pa.Schema) -> pa.Table:
     _, ids = plan.ranked()
     sources = [item.source for item in plan.items]
-    arrays = [pa.array(rows.ts, pa.timestamp("us", "UTC")), _text(rows.entity, ids)]
-    arrays += [pa.array(values, mask=None if valid.all() else ~valid) for values, valid in rows.columns]
+    arrays = [arrow_numbers(rows.ts, pa.timestamp("us", "UTC")), _text(rows.entity, ids)]
+    kinds = (field.type for field in list(schema)[2:-1])
+    arrays += [arrow_numbers(values, kind, valid) for (values, valid), kind in zip(rows.columns, kinds, strict=True)]
     return pa.Table.from_arrays([*arrays, _text(rows.source, sources)], schema=schema)
 
 
-def _text(numbers: np.ndarray, words: Sequence[str]) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), pa.array(words, pa.string())).cast(
+def _text(numbers: NDArray[Any], words: Sequence[str]) -> pa.Array:
+    index = arrow_numbers(numbers.astype(np.int32), pa.int32())
+    return pa.DictionaryArray.from_arrays(index, pl.Series(words, dtype=pl.String).to_arrow().cast(pa.string())).cast(
         pa.string()
     )

@@ -17,7 +17,7 @@ import polars as pl
 from workbench.store.names import device_name, host_name, is_stable, split_domain
 from workbench.timebase import to_us
 
-__all__ = ["ALWAYS", "Identity", "Resolved", "Who", "parent_of"]
+__all__ = ["ALWAYS", "Identity", "Resolved", "Who", "merged_aliases", "parent_of"]
 
 #: Host, kind and name of a device, as a source writes them.
 Who = tuple[str | None, str | None, str | None]
@@ -92,7 +92,7 @@ class Identity:
     def of(cls, aliases: pl.DataFrame, cluster: str = "cluster") -> Identity:
         """Start from the ``aliases`` table of a store."""
         identity = cls(cluster)
-        for row in aliases.iter_rows(named=True):
+        for row in merged_aliases(aliases, by=("host", "kind", "name")).iter_rows(named=True):
             identity._known.add(_row_key(row))
             if row["rule"] == HOST_RULE:
                 identity._hosts[row["name"]] = row["same_as"]
@@ -222,6 +222,32 @@ class Identity:
         return found
 
 
+def merged_aliases(aliases: pl.DataFrame, *, by: Sequence[str]) -> pl.DataFrame:
+    """Join rows that say the same of one name, one after the other in time.
+
+    Parameters
+    ----------
+    aliases : polars.DataFrame
+        The columns of ``by``, and ``same_as, rule, valid_from, valid_to``.
+    by : sequence of str
+        What a name is.
+    """
+    if aliases.is_empty():
+        return aliases
+    ordered = aliases.sort([*by, "valid_from", "valid_to", "same_as"])
+    new = (pl.col("same_as") != pl.col("same_as").shift(1)) | (pl.struct(by) != pl.struct(by).shift(1))
+    rest = [name for name in aliases.columns if name not in (*by, "same_as", "valid_from", "valid_to")]
+
+    def bound(name: str, end: pl.Expr) -> pl.Expr:
+        return pl.when(pl.col(name).is_null().any()).then(None).otherwise(end).alias(name)
+
+    joined = ordered.with_columns(_run=new.fill_null(True).cum_sum()).group_by("_run", maintain_order=True).agg(
+        *(pl.col(name).first() for name in (*by, "same_as", *rest)),
+        bound("valid_from", pl.col("valid_from").min()), bound("valid_to", pl.col("valid_to").max()),
+    )  # fmt: skip
+    return joined.select(aliases.columns)
+
+
 def _span(row: Mapping[str, object]) -> Span:
     """Give validity as microseconds; not stated: always."""
     start, end = (_us(row[name]) for name in ("valid_from", "valid_to"))
@@ -243,23 +269,23 @@ def _phases(evidence: Iterable[_Evidence]) -> list[tuple[int, int, str]]:
     """Give the times for which a name stands for one target.
 
     One target over all evidence holds always: nothing says that it ever changed. Several targets
-    hold from their first to their last evidence, the first also before and the last also after;
-    between two of them nothing is known. Targets whose times overlap contradict each other: there
-    the name stays unresolved.
+    hold from their first to their last evidence in a row, the first also before and the last also
+    after; between two of them nothing is known. Targets whose times overlap contradict each other:
+    there the name stays unresolved.
     """
-    spans: dict[str, Span] = {}
-    for item in evidence:
-        start, end = spans.get(item.target, (_MAX, _MIN))
-        spans[item.target] = (min(start, item.start), max(end, item.end))
-    if len(spans) <= 1:
-        return [(*ALWAYS, target) for target in spans]
-    ordered = sorted((start, end, target) for target, (start, end) in spans.items())
-    if any(left[1] > right[0] for left, right in itertools.pairwise(ordered)):
+    runs: list[_Evidence] = []
+    for item in sorted(evidence, key=lambda one: (one.start, one.end, one.target)):
+        if runs and runs[-1].target == item.target:
+            runs[-1] = _Evidence(item.target, runs[-1].start, max(runs[-1].end, item.end))
+        else:
+            runs.append(item)
+    if len({run.target for run in runs}) <= 1:
+        return [(*ALWAYS, run.target) for run in runs[:1]]
+    if any(left.end >= right.start for left, right in itertools.pairwise(runs)):
         return []
-    last = len(ordered) - 1
+    last = len(runs) - 1
     return [
-        (_MIN if i == 0 else start, _MAX if i == last else min(end + 1, _MAX), target)
-        for i, (start, end, target) in enumerate(ordered)
+        (_MIN if i == 0 else run.start, _MAX if i == last else run.end + 1, run.target) for i, run in enumerate(runs)
     ]
 
 

@@ -130,7 +130,7 @@ class _Run:
             self.reports[found.shown] = _known_report(found, digest, known)
         else:
             item = read_file(
-                found, digest, context, folder=folder, limit_bytes=self.memory // 8, readers=self.readers,
+                found, digest, context, folder=folder, limit_bytes=self.memory // 16, readers=self.readers,
                 tell=lambda at: self.tell(at, found.shown),
             )  # fmt: skip
             if item.status in LOADED:
@@ -147,7 +147,7 @@ class _Run:
         self.replaced |= ({item.source} & set(self.told)) | self.unread.get(item.shown, set())
         self.reports[item.shown] = _report(item)
         held = sum(one.stage.bytes for one in self.waiting)
-        if len(self.waiting) >= _FILES_A_STEP or held > self.memory // 4 or self._on_disk() > _BYTES_A_STEP:
+        if len(self.waiting) >= _FILES_A_STEP or held > self.memory // 8 or self._on_disk() > _BYTES_A_STEP:
             self.commit()
 
     def _on_disk(self) -> int:
@@ -164,7 +164,7 @@ class _Run:
         self.steps += 1
         batch = f"{self.batch}{self.steps:04d}"
         done = commit_step(
-            self.root, items, batch=batch, folder=self.folder, budget_bytes=self.memory // 4, replaced=replaced
+            self.root, items, batch=batch, folder=self.folder, budget_bytes=self.memory // 8, replaced=replaced
         )
         self.notes += [note for note in done.notes if note not in self.notes]
         late = {id(item) for item in done.known}

@@ -13,6 +13,7 @@ from workbench.model.frames import TS
 from workbench.model.metric import Metric
 from workbench.store.blocks import Piece, block_width, load_block
 from workbench.store.layout import FIXED, SAMPLES_LONG
+from workbench.store.parquet import arrow_numbers
 from workbench.store.plan import Plan
 from workbench.store.spool import DAY_US
 from workbench.store.tally import Tally
@@ -89,7 +90,7 @@ def long_frame(
             "metric": _words([metric.id for metric in metrics], samples.column),
             "labels": _words(texts, number),
             "value": samples.value,
-            "value_int": pl.Series(pa.array(samples.value_int, mask=~samples.has_int)),
+            "value_int": pl.Series(arrow_numbers(samples.value_int, pa.int64(), samples.has_int)),
             "unit": _words([metric.unit for metric in metrics], samples.column),
             "kind": _words([metric.kind for metric in metrics], samples.column),
             "source": _words([item.source for item in plan.items], samples.source),

@@ -7,15 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from workbench.errors import ResourceError
 from workbench.store.delta import DataFile
 
-__all__ = ["ROW_GROUP", "Encodings", "FileWriter", "choose_encodings"]
+__all__ = ["ROW_GROUP", "Encodings", "FileWriter", "arrow_numbers", "choose_encodings"]
 
 #: Largest row group. Between 46,000 and 123,000 rows both one entity and one metric read fast.
 ROW_GROUP = 122_880
@@ -92,6 +95,20 @@ def _written_size(column: pa.Table, name: str, encoding: str) -> int:
         **options,
     )
     return buffer.tell()
+
+
+def arrow_numbers(values: NDArray[Any], kind: pa.DataType, valid: NDArray[np.bool_] | None = None) -> pa.Array:
+    """Give numbers as an Arrow array without a copy; not ``valid``: null.
+
+    ``pyarrow.array`` would import pandas to look at them, which takes half a second and may not be there.
+
+    Examples
+    --------
+    >>> arrow_numbers(np.array([1, 2]), pa.int64(), np.array([True, False])).to_pylist()
+    [1, None]
+    """
+    mask = None if valid is None or valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return pa.Array.from_buffers(kind, values.size, [mask, pa.py_buffer(np.ascontiguousarray(values))])
 
 
 class FileWriter:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +17,8 @@ HOUR_US = 3_600_000_000
 DAY_US = 24 * HOUR_US
 #: Fewer samples an hour than this are kept by the day: thousands of tiny pieces cost more than they save.
 _ROWS_AN_HOUR = 20_000
+_SQUASH_ROWS = 50_000
+Squash = Callable[[pl.DataFrame], pl.DataFrame]
 
 
 class Spool:
@@ -28,9 +30,13 @@ class Spool:
         Beginning of the names of its files.
     limit_bytes : int
         Rows beyond this size go to disk.
+    squash : callable or None
+        Gives fewer rows that say the same, for kinds that readers tell again and again.
     """
 
-    def __init__(self, stem: Path, limit_bytes: int) -> None:
+    def __init__(self, stem: Path, limit_bytes: int, squash: Squash | None = None) -> None:
+        self._squash = squash
+        self._squash_at = _SQUASH_ROWS
         self._stem = stem
         self._limit = limit_bytes
         self._frames: list[pl.DataFrame] = []
@@ -45,8 +51,17 @@ class Spool:
         self._frames.append(frame)
         self.bytes += int(frame.estimated_size())
         self.rows += frame.height
+        if self._squash is not None and self.rows > self._squash_at:
+            self._squash_now()
         if self.bytes > self._limit:
             self.flush()
+
+    def _squash_now(self) -> None:
+        assert self._squash is not None
+        smaller = self._squash(pl.concat(self._frames))
+        self._frames, self.bytes = [smaller], int(smaller.estimated_size())
+        self.rows = smaller.height
+        self._squash_at = 2 * self.rows + _SQUASH_ROWS
 
     def flush(self) -> None:
         """Write what is in memory to disk."""
@@ -59,14 +74,12 @@ class Spool:
 
     def frames(self) -> Iterator[pl.DataFrame]:
         """Give the rows again, in order, in pieces of bounded size."""
+        if self._squash is not None and self._frames:
+            self._squash_now()
         for path in self._written:
             yield pl.read_ipc(path)
         if self._frames:
             yield pl.concat(self._frames)
-
-    def all(self, empty: pl.DataFrame) -> pl.DataFrame:
-        """Give all rows at once; for kinds that are few."""
-        return pl.concat([empty, *self.frames()])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

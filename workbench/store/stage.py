@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,9 +17,9 @@ from workbench.errors import DataError
 from workbench.model import frames
 from workbench.model.batch import Batch
 from workbench.store.columns import route_of
-from workbench.store.identity import Who
+from workbench.store.identity import Who, merged_aliases
 from workbench.store.layout import SAMPLES_LONG, is_wide
-from workbench.store.spool import SampleSpool, Spool
+from workbench.store.spool import SampleSpool, Spool, Squash
 
 __all__ = ["MOST_REJECTS", "Name", "Stage", "source_id"]
 
@@ -36,6 +37,22 @@ _ROWS = {
     "rejects": frames.REJECTS,
     "absent": frames.ABSENT,
 }
+
+
+def _merged_aliases(rows: pl.DataFrame) -> pl.DataFrame:
+    return merged_aliases(rows, by=("host", "device_kind", "device"))
+
+
+def _unique(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.unique(maintain_order=True)
+
+
+def _summed(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.group_by("metric", "reason", maintain_order=True).agg(pl.col("count").sum())
+
+
+#: Readers tell these again with every block.
+_SQUASH: dict[str, Squash] = {"aliases": _merged_aliases, "entities": _unique, "links": _unique, "absent": _summed}
 
 
 def source_id(digest: str) -> str:
@@ -82,10 +99,11 @@ class Stage:
     not_whole: set[int] = field(default_factory=set)
     first_us: int | None = None
     last_us: int | None = None
+    _routes: dict[str, int] = field(default_factory=lambda: {SAMPLES_LONG: 0})
 
     def __post_init__(self) -> None:
         self.samples_of = SampleSpool(self.folder, self.limit_bytes)
-        self.rows_of = {name: Spool(self.folder / name, self.limit_bytes) for name in _ROWS}
+        self.rows_of = {name: Spool(self.folder / name, self.limit_bytes, _SQUASH.get(name)) for name in _ROWS}
 
     @property
     def bytes(self) -> int:
@@ -111,8 +129,7 @@ class Stage:
                 room = max(0, MOST_REJECTS - self.rows_of[name].rows)
                 rows = rows.head(room).with_columns(pl.col("text").str.slice(0, _LONGEST_TEXT))
             self.rows_of[name].add(rows)
-        for column in ("ts",):
-            self._widen_span(batch.events[column])
+        self._widen_span(batch.events["ts"])
         self._add_samples(
             _checked(batch.series, frames.SERIES, "series"), _checked(batch.samples, frames.SAMPLES, "samples")
         )
@@ -181,26 +198,40 @@ class Stage:
         )
         return samples.filter(good).with_columns(pl.col("value").fill_null(pl.col("value_int")))
 
-    @property
-    def _routes(self) -> dict[str, int]:
-        if not hasattr(self, "_route_numbers"):
-            self._route_numbers: dict[str, int] = {SAMPLES_LONG: 0}
-        return self._route_numbers
-
     def _numbers(self, series: pl.DataFrame) -> pl.DataFrame:
         """Number entity, metric, labels and table of each series, the same from batch to batch."""
-        place, who, name, label, route = [], [], [], [], []
-        for row in series.iter_rows(named=True):
-            kind = row["device_kind"] or "host"
-            target = route_of(kind, row["labels"] or "{}", row["kind"], is_wide(kind))
-            key: Name = (row["metric"] or "", row["kind"], row["unit"] or None, kind, target)
-            place.append(row["series"])
-            who.append(self.who.setdefault((row["host"], row["device_kind"], row["device"]), len(self.who)))
-            name.append(self.names.setdefault(key, len(self.names)))
-            label.append(self.labels.setdefault(row["labels"] or "{}", len(self.labels)))
-            route.append(self._routes.setdefault(target, len(self._routes)))
-        kinds = dict.fromkeys(("place", "who", "name", "label", "route"), pl.UInt32)
-        return pl.DataFrame({"place": place, "who": who, "name": name, "label": label, "route": route}, schema=kinds)
+        kind = pl.col("device_kind").fill_null("host")
+        plain = series.select(
+            pl.col("series").alias("place"), "host", "device_kind", "device", "kind", pl.col("metric").fill_null(""),
+            pl.col("unit").replace("", None), pl.col("labels").replace("", None).fill_null("{}"), kind.alias("of"),
+        )  # fmt: skip
+        bare = plain.with_columns(bare=pl.col("labels") == "{}")
+        numbered = self._with_number(bare, ["host", "device_kind", "device"], "who", self._number_of_who)
+        numbered = self._with_number(numbered, ["metric", "kind", "unit", "of", "bare"], "name", self._number_of_name)
+        numbered = self._with_number(
+            numbered, ["labels"], "label", lambda row: self.labels.setdefault(row[0], len(self.labels))
+        )
+        return self._with_number(numbered, ["of", "bare", "kind"], "route", self._number_of_route)
+
+    @staticmethod
+    def _with_number(
+        rows: pl.DataFrame, key: list[str], name: str, number: Callable[[tuple[Any, ...]], int]
+    ) -> pl.DataFrame:
+        distinct = rows.select(key).unique(maintain_order=True)
+        numbers = pl.Series(name, [number(row) for row in distinct.iter_rows()], dtype=pl.UInt32)
+        return rows.join(distinct.with_columns(numbers), on=key, how="left", nulls_equal=True, maintain_order="left")
+
+    def _number_of_who(self, row: tuple[Any, ...]) -> int:
+        return self.who.setdefault((row[0], row[1], row[2]), len(self.who))
+
+    def _number_of_name(self, row: tuple[Any, ...]) -> int:
+        metric, kind, unit, of, bare = row
+        key: Name = (metric, kind, unit, of, route_of(of, "{}" if bare else "", kind, is_wide(of)))
+        return self.names.setdefault(key, len(self.names))
+
+    def _number_of_route(self, row: tuple[Any, ...]) -> int:
+        of, bare, kind = row
+        return self._routes.setdefault(route_of(of, "{}" if bare else "", kind, is_wide(of)), len(self._routes))
 
     def skips_json(self) -> str:
         """Write what was passed over, by rule."""
@@ -221,9 +252,3 @@ def digest_of(path: Path) -> str:
     """Give the SHA-256 of a file's content, read piece by piece."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def chunks_of(stage: Stage) -> Iterator[tuple[str, int, int, int]]:
-    """Give route, start, end and rows of what was staged."""
-    for chunk in stage.samples_of.chunks:
-        yield chunk.route, chunk.start_us, chunk.end_us, chunk.rows
