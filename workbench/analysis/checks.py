@@ -117,22 +117,36 @@ def leave_one_out(test: MatchedTest, fleet: Fleet, *, before_s: float, settings:
     return Check(state=FAILED, about=about, numbers=numbers)
 
 
-def reversed_time(test: MatchedTest, source: Source, windows: Windows, *, least: int) -> Check:
+def reversed_time(found: MatchedTest, guarded: MatchedTest, source: Source, windows: Windows, *, least: int) -> Check:
     """Look after the outcome: a signal that moves far more there, the same way, looks like a consequence.
 
-    Fails where the rank z over (0, W/2] after the record is above 4 and above 1.5 times the rank
-    z before it. A move the other way (load that falls when the job dies) says nothing here.
+    Fails where the rank z over (0, W/2] after the record is above 4 and above 1.5 times the largest
+    rank z before the guard, in the family and direction of the finding. A move the other way (load
+    that falls when the job dies) says nothing here.
+
+    Parameters
+    ----------
+    found : MatchedTest
+        The finding, with or without guard: it says which family moved, and which way.
+    guarded : MatchedTest
+        The test with the guard: what happens in the guard cannot be told from after.
+    source : Source
+    windows : Windows
+        With the guard.
+    least : int
+        Fewest cases.
     """
-    cells = max(1, round(AFTER_UNITS * windows.unit))
-    after, usable = source.after(test.sets, windows, cells)
-    kept, members = test.sets.keep(usable)
+    after, usable = source.after(guarded.sets, windows, max(1, round(AFTER_UNITS * windows.unit)))
+    kept, members = guarded.sets.keep(usable)
     if kept.sets < least:
         return Check(state=NOT_DONE, about="too few cases were observed after it")
-    family = {"spread": 1, "peak": 2}.get(test.families[test.best][0], 0)
-    sign = 1.0 if test.up else -1.0
-    z_after = sign * float(rank_z(after[members, family][:, None], kept.offsets)[0])
-    features, _ = source.features(test.sets, windows)
-    z_before = sign * float(rank_z(features[:, test.best][:, None], test.sets.offsets)[0])
+    family = found.families[found.best][0]
+    sign = 1.0 if found.up else -1.0
+    column = {"spread": 1, "peak": 2}.get(family, 0)
+    z_after = sign * float(rank_z(after[members, column][:, None], kept.offsets)[0])
+    features, _ = source.features(guarded.sets, windows)
+    same = [k for k, (name, _) in enumerate(guarded.families) if name == family]
+    z_before = float((sign * rank_z(features[:, same], guarded.sets.offsets)).max())
     failed = z_after > Z_AFTER and z_after > AFTER_TO_BEFORE * z_before
     about = "far stronger after the outcome than before" if failed else ""
     numbers = {"z_after": z_after, "z_before": z_before}

@@ -12,10 +12,12 @@ Precedence, first that holds:
    e. the family is not known: **found here**;
    f. it passes BY and every check was done and passed: **precursor**;
    g. else **candidate**, saying what is missing;
-3. time matching alone passes BH and a recorded confounder takes it away: **confounded**;
-4. it passes BH without the guard, not with it, and the time after the outcome dominates:
+3. nothing is left of it (p > .1) and time matching alone passes BH and a recorded confounder takes
+   it away: **confounded**;
+4. the same, and it passes BH without the guard and the time after the outcome dominates:
    **consequence**;
-5. own other moments pass BH: **coincidence** (strong without same-minute controls, gone with them);
+5. the same, and own other moments pass BH: **coincidence** (strong without same-minute controls,
+   gone with them);
 6. U < 1/3, p > .1, coverage of .9: **no effect above U**;
 7. else **not enough episodes**.
 
@@ -128,7 +130,7 @@ def _obstacle(evidence: Evidence, settings: Settings) -> Decision | None:
 
 
 def _not_found(evidence: Evidence, corrected: Corrected, settings: Settings) -> Decision:
-    gone = evidence.p > settings.alpha
+    gone = evidence.p > settings.refute_p
     if gone and corrected.q_time <= settings.alpha and evidence.explained_by:
         return Decision(reading=Reading.CONFOUNDED, about=evidence.explained_by)
     backwards = evidence.reversed_unguarded

@@ -75,8 +75,9 @@ class Cases:
         fit = np.ones(ts_us.size, dtype=np.bool_)
         mine = self.hit_row == row
         for hit, own in zip(self.hit_us[mine].tolist(), self.hit_own[mine].tolist(), strict=True):
-            ahead = ahead_us if own else 0
-            fit &= (hit > ts_us + ahead) | (hit < ts_us - quiet_us)
+            fit &= ~((hit < ts_us) & (hit >= ts_us - quiet_us))
+            if own:
+                fit &= ~((hit >= ts_us) & (hit <= ts_us + ahead_us))
         return fit
 
 

@@ -152,9 +152,10 @@ class Examiner:
             found["standing"] = self._standing(tests)
         elif measured.p_time <= alpha and tests.time is not None:
             found["explained_by"] = self._explained_by(tests)
-        near = self.designer.windows(0.0)
-        if measured.p > alpha and measured.p_unguarded <= alpha and tests.unguarded and near:
-            found["reversed_unguarded"] = reversed_time(tests.unguarded, tests.source, near, least=least)
+        if measured.p > alpha and measured.p_unguarded <= alpha and tests.unguarded is not None:
+            found["reversed_unguarded"] = reversed_time(
+                tests.unguarded, tests.adjusted, tests.source, tests.windows, least=least
+            )
         return found
 
     def _checks(self, tests: _Tests) -> dict[str, Check]:
@@ -168,7 +169,7 @@ class Examiner:
                 adjusted, self.fleet, before_s=self.designer.before_s, settings=self.settings
             ),
             "crossover": crossover_check(adjusted, tests.crossover, least=least),
-            "reversed_time": reversed_time(adjusted, source, windows, least=least),
+            "reversed_time": reversed_time(adjusted, adjusted, source, windows, least=least),
         }
 
     def _standing(self, tests: _Tests) -> Standing | None:

@@ -199,7 +199,7 @@ def matched_test(
     if not (features.std(axis=0) > CONSTANT).any():
         return None
     if adjust and kept.confounders.shape[1]:
-        features = residualise(features, confounder_columns(kept.confounders))
+        features = residualise(features, confounder_columns(kept.confounders), kept.offsets)
     scores = winsorise(features, ~case_mask(kept.offsets))
     centred = centre(scores, kept.offsets)
     centred[:, np.abs(centred).max(axis=0) <= CONSTANT] = 0.0

@@ -43,7 +43,13 @@ class Context:
 
 
 def verdict_of(
-    evidence: Evidence, corrected: Corrected, context: Context, *, proxy_of: str | None = None, proxy: str = PASSED
+    evidence: Evidence,
+    corrected: Corrected,
+    context: Context,
+    *,
+    proxy_of: str | None = None,
+    proxy: str = PASSED,
+    alike: tuple[str, ...] = (),
 ) -> Verdict:
     """Decide and say it.
 
@@ -56,6 +62,8 @@ def verdict_of(
         SUPPORTED signal beside which this one vanishes.
     proxy : str
         State of the proxy check.
+    alike : tuple of str
+        Weaker findings from which this one cannot be told apart.
     """
     settings = context.settings
     decision = decide(evidence, corrected, settings, proxy_of=proxy_of)
@@ -64,7 +72,8 @@ def verdict_of(
         about=decision.about,
         sentence=sentence_of(
             evidence, corrected, decision, outcome=context.outcome, tested=context.tested, settings=settings
-        ),
+        )
+        + (f" It cannot be told apart from {', '.join(alike)}." if alike else ""),
         outcome=context.outcome,
         signal=evidence.info.name,
         kind=evidence.info.kind,
@@ -85,7 +94,7 @@ def verdict_of(
         checks=check_states(evidence, corrected, settings, proxy=proxy),
         observed=Observed(cases=evidence.sets, controls=evidence.controls, coverage=evidence.coverage),
         provenance=context.provenance,
-        details=_details(evidence, corrected, context),
+        details={**_details(evidence, corrected, context), "cannot_be_told_from": list(alike)},
     )
 
 

@@ -130,9 +130,14 @@ def _mean_of(values: Floats, near: int, far: int) -> Floats:
 def _before(values: Floats, near: int, far: int) -> Floats:
     """Sum over cells t - far ... t - near - 1 for each cell t; what lies before the grid counts as nothing."""
     width = values.shape[1]
-    total: Floats = np.concatenate([np.zeros((values.shape[0], 1)), np.cumsum(values, axis=1)], axis=1)
-    cell = np.arange(width)
-    return total[:, np.maximum(cell - near, 0)] - total[:, np.maximum(cell - far, 0)]
+    total = np.zeros((values.shape[0], width + 1))
+    np.cumsum(values, axis=1, out=total[:, 1:])
+    sums = np.zeros_like(values)
+    if near < width:
+        sums[:, near:] += total[:, : width - near]
+    if far < width:
+        sums[:, far:] -= total[:, : width - far]
+    return sums
 
 
 def _peak_of(values: Floats, near: int, far: int) -> Floats:

@@ -15,7 +15,7 @@ Indices = NDArray[np.int64]
 HIT = 3.5  # sd of a stretch that counts
 SHORT = 5  # bins (25 units): a median stretch up to this long is a burst
 NEAREST = 6  # bins (30 units) whose mean ranks the cases
-RAMP_VOTE = 0.27
+RAMP_VOTE = 0.4  # hinge against step: ramps .42 to .73, steps .06 to .37 (10 to 90 % of simulated worlds)
 LEAST_HITS = 3
 BOOTSTRAPS = 199
 
@@ -83,7 +83,10 @@ def lead_time(profile: Floats, noise: Floats, *, spread: bool, rng: np.random.Ge
         draws = [float(bins - fit(profile[c].mean(axis=0))) for c in chosen]
     low, high = np.nanpercentile(draws, [2.5, 97.5])
     return LeadFit(
-        bins=estimate, low=max(0.0, min(low - 1.0, estimate)), high=max(high + 1.0, estimate), quality=quality
+        bins=estimate,
+        low=float(max(0.0, min(low - 1.0, estimate))),
+        high=float(max(high + 1.0, estimate)),
+        quality=quality,
     )
 
 

@@ -1,13 +1,16 @@
-"""Take what recorded confounders explain out of features, by pooled least squares."""
+"""Take what recorded confounders explain out of features, by least squares within matched sets."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.kernels.matched import centre, set_of
+
 __all__ = ["confounder_columns", "residualise"]
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
 ROUNDING = 1e-9  # what rounding alone leaves of a feature that is wholly explained
 ROWS_PER_COLUMN = 4  # fewer rows than this per column and the fit would eat the signal
@@ -46,33 +49,45 @@ def confounder_columns(raw: Floats) -> Floats:
     return kept
 
 
-def residualise(features: Floats, columns: Floats) -> Floats:
-    """Give what is left of each feature after a least-squares fit on ``columns`` and a constant.
+def residualise(features: Floats, columns: Floats, offsets: Indices) -> Floats:
+    """Take out of each feature what ``columns`` explain, by least squares within the sets.
 
     Cases and controls are pooled, and the fit does not know which is which, so that a label
-    permuted within its set keeps its exact level (METHOD section 4, step 7).
+    permuted within its set keeps its exact level (METHOD section 4, step 7). Slopes come from
+    differences between members of one set alone (an own constant for every set): a slope over all
+    moments would take a wave of the whole fleet that happens to run along with the load for an
+    effect of load, and bring the load's difference between case and controls into a feature that
+    does not differ at all.
 
     Parameters
     ----------
     features : (member, feature) float64
         Finite.
     columns : (member, column) float64
-        As :func:`confounder_columns` gives them. With fewer than four rows per column the later
-        columns are left out.
+        As :func:`confounder_columns` gives them. With fewer than four rows per column, set
+        constants counted, the later columns are left out.
+    offsets : (set + 1,) int64
+        Where each set starts.
 
     Returns
     -------
     (member, feature) float64
+        With the mean of each set as it was.
 
     Examples
     --------
     >>> load = np.arange(8.0)[:, None]
-    >>> residualise(2.0 * load + 1.0, confounder_columns(load)).round(6).ravel().tolist()
-    [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    >>> left = residualise(2.0 * load + 1.0, confounder_columns(load), np.array([0, 4, 8]))
+    >>> left.ravel().tolist()
+    [4.0, 4.0, 4.0, 4.0, 12.0, 12.0, 12.0, 12.0]
     """
-    columns = columns[:, : features.shape[0] // ROWS_PER_COLUMN]
-    design = np.column_stack([np.ones(features.shape[0]), columns])
-    fit, *_ = np.linalg.lstsq(design, features, rcond=1e-9)
-    left = features - design @ fit
+    freedom = features.shape[0] - (offsets.size - 1)
+    columns = columns[:, : max(0, freedom // ROWS_PER_COLUMN)]
+    inside = centre(columns, offsets)
+    mean = np.add.reduceat(features, offsets[:-1], axis=0)[set_of(offsets)] / np.repeat(
+        np.diff(offsets), np.diff(offsets)
+    ).reshape(-1, 1)
+    fit, *_ = np.linalg.lstsq(inside, features - mean, rcond=1e-9)
+    left = features - mean - inside @ fit
     size = np.abs(features).max(axis=0, initial=0.0)
-    return np.where(np.abs(left) <= ROUNDING * size, 0.0, left)
+    return mean + np.where(np.abs(left) <= ROUNDING * size, 0.0, left)
