@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -80,7 +81,9 @@ def _host_frame(rng: np.random.Generator, hours: int) -> pl.DataFrame:
 
 
 def _events() -> pl.DataFrame:
-    def row(at: datetime, entity: str, kind: str, code: str | None, message: str, before_s: float = 0.0) -> dict[str, object]:
+    def row(
+        at: datetime, entity: str, kind: str, code: str | None, message: str, before_s: float = 0.0
+    ) -> dict[str, object]:
         return {
             "ts": at, "ts_low": at - timedelta(seconds=before_s), "ts_high": at, "entity": entity, "kind": kind,
             "code": code, "severity": "err", "message": message, "template": message[:20], "attributes": "{}", "source": "kern.log",
@@ -191,7 +194,9 @@ class FakeStore:
         return self._catalog
 
     def event_kinds(self) -> pl.DataFrame:
-        return self.sql("select kind, code, count(*) as count, min(ts) as first, max(ts) as last from events group by all order by all")
+        return self.sql(
+            "select kind, code, count(*) as count, min(ts) as first, max(ts) as last from events group by all order by all"
+        )
 
     def events(self, selector: Selector | None = None) -> pl.DataFrame:
         return self._tables["events"]
@@ -216,7 +221,9 @@ class FakeStore:
 
     def incidents(self, selector: Selector | str) -> Incidents:
         outcome = selector if isinstance(selector, Selector) else Selector.parse(selector)
-        return Incidents(outcome=outcome, items=(incident(),), provenance=Provenance(function="incidents", inputs="case-042@7"))
+        return Incidents(
+            outcome=outcome, items=(incident(),), provenance=Provenance(function="incidents", inputs="case-042@7")
+        )
 
 
 def incident() -> Incident:
@@ -224,3 +231,9 @@ def incident() -> Incident:
         id="a1b2c3d4e5f6", kind="xid", code="79", entity=VICTIM, host="c1/node03", rack="c1/rack:r0", job="c1/job:8841",
         ts=FELL_AT, ts_low=FELL_AT - timedelta(seconds=20), ts_high=FELL_AT, message="GPU has fallen off the bus.",
     )  # fmt: skip
+
+
+@cache
+def shared_store(hours: int = 18) -> FakeStore:
+    """Give a store that tests of one process share; they only read it."""
+    return FakeStore(hours=hours)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from fakestore import FELL_AT, VICTIM, FakeStore, gpus
+from fakestore import FELL_AT, VICTIM, gpus, shared_store
 
 from workbench.errors import UnknownNameError
 from workbench.panel.beside import beside, carrier_of
@@ -14,7 +14,7 @@ BASELINE = (SPAN[0] - 4 * 7200 * MICROS, SPAN[0])
 
 @pytest.fixture(scope="module")
 def store():
-    return FakeStore()
+    return shared_store()
 
 
 def _one(store, metric, entity=VICTIM, *, group="job", span=SPAN):

@@ -1,5 +1,5 @@
 import pytest
-from fakestore import FELL_AT, HOSTILE, FakeStore, incident
+from fakestore import FELL_AT, HOSTILE, incident, shared_store
 
 from workbench.panel.lanes import (
     LANES,
@@ -20,7 +20,7 @@ SPAN = (AT - 7200 * MICROS, AT + 1800 * MICROS)
 
 @pytest.fixture(scope="module")
 def store():
-    return FakeStore(hours=1)
+    return shared_store()
 
 
 def test_every_event_of_the_span_is_counted_once(store):

@@ -1,7 +1,7 @@
 from datetime import timedelta
 
 import pytest
-from fakestore import FELL_AT, VICTIM, FakeStore, gpus, hosts
+from fakestore import FELL_AT, VICTIM, gpus, hosts, shared_store
 
 from workbench.errors import UnknownNameError
 from workbench.panel.peers import host_of, kind_of, peers, rack_of
@@ -12,7 +12,7 @@ AT = to_us(FELL_AT)
 
 @pytest.fixture(scope="module")
 def store():
-    return FakeStore(hours=1)
+    return shared_store()
 
 
 @pytest.mark.parametrize(

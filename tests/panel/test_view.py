@@ -1,6 +1,6 @@
 import polars as pl
 import pytest
-from fakestore import HOSTILE, FakeStore
+from fakestore import HOSTILE, shared_store
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,7 +9,7 @@ from workbench.panel.view import as_list, as_moment, as_name, as_text, look
 
 @pytest.fixture(scope="module")
 def store():
-    return FakeStore(hours=1)
+    return shared_store()
 
 
 @pytest.mark.parametrize("text", [HOSTILE, "it's", "'; drop table events; --", "\\", "\n", "%_", ""])

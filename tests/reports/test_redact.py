@@ -1,7 +1,7 @@
 import re
 
 import pytest
-from fakestore import FakeStore, gpus, hosts, incident
+from fakestore import gpus, hosts, incident, shared_store
 from hypothesis import given
 from hypothesis import strategies as st
 from verdicts import one_of_each, verdict
@@ -13,7 +13,7 @@ from workbench.reports.verify import verify
 
 @pytest.fixture(scope="module")
 def store():
-    return FakeStore()
+    return shared_store()
 
 
 @pytest.mark.parametrize("ending", ["html", "md"])

@@ -1,5 +1,5 @@
 import pytest
-from fakestore import FakeStore, incident
+from fakestore import incident, shared_store
 from verdicts import verdict
 
 import workbench as wb
@@ -10,7 +10,7 @@ from workbench.reports.verify import verify
 @pytest.fixture(scope="module", params=["html", "md"])
 def page(request, tmp_path_factory):
     to = tmp_path_factory.mktemp("page") / f"case.{request.param}"
-    return wb.write_up(FakeStore(hours=1), incident=incident(), verdicts=[verdict()], to=to)
+    return wb.write_up(shared_store(), incident=incident(), verdicts=[verdict()], to=to)
 
 
 def test_as_written(page):

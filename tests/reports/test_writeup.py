@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import polars as pl
 import pytest
-from fakestore import HOSTILE, FakeStore, incident
+from fakestore import HOSTILE, FakeStore, incident, shared_store
 from verdicts import one_of_each, verdict
 
 import workbench as wb
@@ -48,7 +48,7 @@ class _Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def store():
-    return FakeStore()
+    return shared_store()
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +195,7 @@ def test_without_verdicts_the_ledger_speaks(tmp_path):
 
 def test_nothing_tested_is_said(tmp_path):
     text = _Page(
-        wb.write_up(FakeStore(hours=1), incident=incident(), to=tmp_path / "x.html").read_text(encoding="utf-8")
+        wb.write_up(shared_store(), incident=incident(), to=tmp_path / "x.html").read_text(encoding="utf-8")
     ).text
     assert "Nothing was tested" in text
     assert "no evidence of what led to it" in text

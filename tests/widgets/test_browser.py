@@ -5,7 +5,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from fakestore import FakeStore, incident
+from fakestore import incident, shared_store
 from lab import chromium, jupyterlab, open_notebook, run_all
 from verdicts import one_of_each
 
@@ -19,7 +19,7 @@ HELPERS = Path(__file__).resolve().parents[1]
 def pages(tmp_path_factory):
     """Give a static view and a write-up of the same incident."""
     folder = tmp_path_factory.mktemp("pages")
-    store = FakeStore()
+    store = shared_store()
     wb.explore(incident(), store).to_html(folder / "explore.html")
     wb.write_up(store, incident=incident(), verdicts=one_of_each(), to=folder / "writeup.html")
     return folder
@@ -49,10 +49,10 @@ def test_hostile_log_text_runs_nothing(pages, name):
 
 
 def _notebook(folder):
-    start = f"import sys; sys.path.insert(0, {str(HELPERS)!r})\nfrom fakestore import FakeStore, incident\nimport workbench as wb"
+    start = f"import sys; sys.path.insert(0, {str(HELPERS)!r})\nfrom fakestore import incident, shared_store\nimport workbench as wb"
     cells = [
         nbformat.v4.new_code_cell(source)
-        for source in (start, "view = wb.explore(incident(), FakeStore())\nview", "view.state")
+        for source in (start, "view = wb.explore(incident(), shared_store())\nview", "view.state")
     ]
     book = nbformat.v4.new_notebook(cells=cells)
     book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}

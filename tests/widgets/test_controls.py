@@ -1,5 +1,5 @@
 import pytest
-from fakestore import VICTIM, FakeStore, incident
+from fakestore import VICTIM, incident, shared_store
 
 import workbench as wb
 from workbench.widgets.controls import ControlPanel
@@ -7,7 +7,7 @@ from workbench.widgets.controls import ControlPanel
 
 @pytest.fixture(scope="module")
 def store():
-    return FakeStore()
+    return shared_store()
 
 
 @pytest.fixture

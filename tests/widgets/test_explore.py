@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import polars as pl
 import pytest
-from fakestore import FELL_AT, HOSTILE, VICTIM, FakeStore, incident
+from fakestore import FELL_AT, HOSTILE, VICTIM, incident, shared_store
 
 import workbench as wb
 from workbench.errors import UnknownNameError, UsageError
@@ -19,7 +19,7 @@ VOID = {"meta", "img", "br", "input", "link"}
 
 @pytest.fixture(scope="module")
 def store():
-    return FakeStore()
+    return shared_store()
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_one_window_holds_for_every_view(view):
 
 def test_a_permalink_opens_the_same_view_in_another_session(view, store):
     view.show(window="-30m .. +5m", metrics=["gpu.power_w"], group="rack", baseline=2.0)
-    again = Explorer.from_permalink(view.permalink, FakeStore())
+    again = Explorer.from_permalink(view.permalink, shared_store())
     assert again.state == view.state
     for name in view.views:
         assert again.table(name).equals(view.table(name)), name
