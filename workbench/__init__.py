@@ -5,10 +5,32 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from workbench.version import __version__
+
+if TYPE_CHECKING:
+    from workbench.analysis.coincidence import coincidence
+    from workbench.analysis.lag import lag_correlation
+    from workbench.hypotheses.judge import judge
+    from workbench.hypotheses.ledger import ledger
+    from workbench.hypotheses.record import screen
+    from workbench.hypotheses.spec import Hypothesis
+    from workbench.model.context import Context
+    from workbench.model.incident import Incident
+    from workbench.model.panel import Panel
+    from workbench.model.provenance import Provenance
+    from workbench.model.selector import Selector, event
+    from workbench.model.signal import change, level, rate
+    from workbench.model.verdict import Verdict
+    from workbench.panel.select import panel
+    from workbench.reports.writeup import write_up
+    from workbench.simulator.dumps import simulate
+    from workbench.store.store import open  # noqa: A004 -- read as wb.open
+    from workbench.widgets.explore import explore
 
 _HOME = {
     "Context": "workbench.model.context",
@@ -34,7 +56,45 @@ _HOME = {
     "write_up": "workbench.reports.writeup",
 }
 
-__all__ = ["__version__", *_HOME]
+__all__ = [
+    "Context",
+    "Hypothesis",
+    "Incident",
+    "Panel",
+    "Provenance",
+    "Selector",
+    "Verdict",
+    "__version__",
+    "change",
+    "coincidence",
+    "event",
+    "explore",
+    "judge",
+    "lag_correlation",
+    "ledger",
+    "level",
+    "open",
+    "panel",
+    "rate",
+    "screen",
+    "simulate",
+    "write_up",
+]
+
+
+class _Package(ModuleType):
+    """Keeps ``wb.panel`` the function, though a package of that name is imported beside it."""
+
+    @property
+    def panel(self) -> Any:
+        return import_module(_HOME["panel"]).panel
+
+    @panel.setter
+    def panel(self, package: ModuleType) -> None:
+        """Take what the import system hands over; the package stays in ``sys.modules``."""
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from workbench import __version__
+from workbench.version import __version__
 from workbench.analysis.checks import FAILED, NOT_DONE, PASSED
 from workbench.analysis.decide import Corrected, decide
 from workbench.analysis.design import Designer
@@ -260,6 +260,7 @@ def judge_evidence(evidence: Sequence[Evidence], outcome: str, *, settings: Sett
         passing_p=max(passing, default=float("nan")),
         settings=settings,
         provenance=provenance,
+        found_here=True,
     )
     beside = _beside_each_other(evidence, corrected, settings)
     verdicts = []

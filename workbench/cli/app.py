@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from workbench import __version__
+from workbench.version import __version__
 from workbench.cli import data, investigate, tools
 from workbench.cli.common import say
 from workbench.errors import WorkbenchError

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from workbench import __version__
+from workbench.version import __version__
 from workbench.errors import UnknownNameError
 from workbench.execution import check_engine, map_tasks
 from workbench.hypotheses.ledger import LedgerEntry, ledger

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench import __version__
+from workbench.version import __version__
 from workbench.hypotheses.corrections import ALPHA, ONLINE, Correction
 from workbench.hypotheses.fields import CONTROLS
 from workbench.hypotheses.ledger import LedgerEntry

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from workbench import __version__
+from workbench.version import __version__
 from workbench.model.verdict import Verdict
 
 __all__ = ["SCHEMA", "finding_json", "findings_json"]

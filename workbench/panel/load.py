@@ -47,7 +47,7 @@ class _Reader:
         owners = rows["entity"].unique().sort().to_list()
         values = align(
             rows, fact["column"], self.grid, entities={who: index for index, who in enumerate(owners)},
-            kind=fact["kind"] or "gauge", interval_s=fact["interval_s"] or 0.0, width_bits=fact["bits"] or 64,
+            kind=fact["kind"] or "gauge", interval_s=fact["interval_s"] or 0.0, width_bits=fact["width_bits"] or 64,
         )  # fmt: skip
         return self.place.gather(owners, values)
 
@@ -167,9 +167,11 @@ def _grid(store: Store, incidents: Sequence[Incident], before_s: float) -> Grid:
     margin = round((3 * before_s + 8 * 3600) * MICROS)
     low = min(to_us(i.ts_low) for i in incidents) - margin
     high = max(to_us(i.ts_high) for i in incidents) + margin
-    first, last = store.span()
-    if first is not None and last is not None:
-        low, high = max(low, to_us(first)), min(high, to_us(last) + 1)
+    known = [low_high for low_high in (store.catalog(), store.event_kinds()) if low_high.height]
+    firsts = [to_us(moment) for frame in known for moment in frame["first"].drop_nulls().to_list()]
+    lasts = [to_us(moment) for frame in known for moment in frame["last"].drop_nulls().to_list()]
+    if firsts:
+        low, high = max(low, min(firsts)), min(high, max(lasts) + 1)
     return Grid.covering(low, max(high, low + 1), before_s / 120)
 
 
@@ -200,7 +202,7 @@ def _fleet(
         job=job,
         job_age_s=age,
         signals=infos,
-        load=lambda name: by_name[name](name),
+        load=lambda name: by_name.get(name, reader.event)(name),
         confounders=_confounders(replace(reader, facts=wide), scope),
         inputs=f"{store.path.name}@{store.version}",
     )

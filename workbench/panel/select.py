@@ -80,10 +80,12 @@ def panel(
     values = np.full((len(ids), len(names), grid.cells), np.nan)
     rows = {name: index for index, name in enumerate(ids)}
     for fact in facts.iter_rows(named=True):
-        values[:, names.index(fact["metric"]), :] = align(
+        here = align(
             tables[fact["table"]], fact["column"], grid, entities=rows, kind=fact["kind"] or "gauge",
-            interval_s=fact["interval_s"] or 0.0, width_bits=fact["bits"] or 64,
+            interval_s=fact["interval_s"] or 0.0, width_bits=fact["width_bits"] or 64,
         )  # fmt: skip
+        at = names.index(fact["metric"])
+        values[:, at, :] = np.where(np.isfinite(here), here, values[:, at, :])
     values[:, :, ~_inside(grid, windows)] = np.nan
     return Panel(
         values=values,
@@ -105,7 +107,14 @@ def metrics_of(store: Store, names: Sequence[str]) -> pl.DataFrame:
         if name not in known:
             raise UnknownNameError("metric", name, known, "See store.catalog().")
     order = pl.DataFrame({"metric": list(names), "_order": range(len(names))})
-    return catalogue.join(order, on="metric").sort("_order").drop("_order")
+    found = catalogue.join(order, on="metric").sort("_order").drop("_order")
+    narrow = found.filter(pl.col("column").is_null())["metric"].unique().to_list()
+    if narrow:
+        raise UsageError(
+            f"{', '.join(narrow)} comes with labels, several series an entity, so there is no one value to align. "
+            "Choose with store.sql(\"select ts, entity, labels, value from samples where metric = '...'\")."
+        )
+    return found
 
 
 def metric_rows(store: Store, facts: pl.DataFrame, grid: Grid, entities: Sequence[str] | None = None) -> pl.DataFrame:
@@ -214,12 +223,12 @@ def _nothing(names: Sequence[str], grid: Grid, facts: pl.DataFrame) -> str:
     first, last = facts["first"].min(), facts["last"].max()
     return (
         f"No samples of {', '.join(names)} between {format_us(grid.start_us)} and {format_us(grid.end_us)}. "
-        f"The store has them from {first} to {last}."
+        f"The store has them from {first!s} to {last!s}."
     )
 
 
 def _provenance(store: Store, names: Sequence[str], grid: Grid, windows: Windows) -> Provenance:
-    from workbench import __version__
+    from workbench.version import __version__
 
     parameters = {
         "metrics": list(names),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from workbench import __version__
+from workbench.version import __version__
 from workbench.figures.text import shorten
 from workbench.model.provenance import Provenance
 from workbench.model.verdict import Verdict

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from workbench import __version__
+from workbench.version import __version__
 from workbench.errors import StoreError, UnknownNameError
 from workbench.model.incident import Incidents
 from workbench.model.provenance import Provenance
