@@ -91,6 +91,30 @@ def test_shapes_stand_before_the_failures_they_were_planted_for(world, name, fea
     assert abs(len(planted) / len(moved) - 0.6) < 3.3 * np.sqrt(0.24 / len(moved))
 
 
+def test_shapes_without_failure_come_in_three_percent_of_two_hour_windows(world):
+    counts = np.nan_to_num(world.signals["burst_60"])
+    ends = np.cumsum(np.pad(counts, ((0, 0), (1, 0))), axis=1)
+    dense = (ends[:, 20:] - ends[:, :-20]) >= 6  # background: 0.4 in 20 minutes
+    starts = np.diff(np.pad(dense, ((0, 0), (1, 0))).astype(int), axis=1) == 1
+    planted = int(np.isfinite(world.truth["burst_60"].leads_s).sum())
+    windows = 128 * 48
+    expected = 0.03 * windows + planted
+    assert abs(starts.sum() - expected) < 4 * np.sqrt(0.03 * windows)
+
+
+def test_a_requeued_job_is_young_again_and_a_stopped_one_is_not():
+    for requeue in (False, True):
+        world = make_world(seed=8, failures=20, hosts=32, days=2, plants=[], requeue=requeue)
+        young = []
+        for failure in world.failures:
+            minute = int((failure.true_us - world.ts_us[0]) // (60 * 10**6))
+            again = world.job[failure.entity, minute + 15]
+            if again >= 0 and (requeue or again == failure.job):
+                young.append(world.job_age_s[failure.entity, minute + 15] < 900)
+                assert (again != failure.job) == requeue
+        assert np.mean(young) == 1.0 if requeue else np.mean(young) < 0.5
+
+
 def test_hazard_tilts_the_driver_at_failures_by_its_coefficient():
     # exponential tilting: where the hazard is exp(b z), z ~ N(0, 1), failures have mean z of b
     flat = Hazard(z=0.8, u=0.0, pair=0.0, load=0.0, temperature=0.0, young=0.0, epoch=0.0, cooling=0.0, lemon=0.0)

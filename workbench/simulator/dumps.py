@@ -246,7 +246,7 @@ def _labels(channel: Channel, names: Names, host: int, place: int) -> str:
             f'Hostname="{names.short[host]}"'
         )
     extra = f",{channel.labels}" if channel.labels else ""
-    return f'instance="{names.fqdn(host)}:9100",job="node"{extra}'
+    return f'instance="{names.fqdn(host)}:9100"{extra}'
 
 
 def _stamps_ms(site: _Site, host: int, source: str) -> NDArray[np.int64]:

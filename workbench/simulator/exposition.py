@@ -38,7 +38,7 @@ def text_file(path: Path) -> Iterator[Writer]:
         if path.suffix != ".gz":
             yield raw
             return
-        with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=9) as packed:
+        with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6) as packed:
             yield packed
 
 

@@ -12,7 +12,7 @@ from workbench.simulator.plants import Plant, Role
 __all__ = ["SCENARIOS", "Channel", "Scenario", "scenario_of"]
 
 _TRUE = ("SUPPORTED",)
-_DRIVES = ("SUPPORTED", "UNDECIDED")
+_DRIVES = ("SUPPORTED", "UNDECIDED", "REFUTED")  # it carries the load, which does raise the hazard: no word is wrong
 _TRAP = ("REFUTED", "UNDECIDED")
 
 
@@ -159,7 +159,8 @@ _TRAPS = (
         why="follows the age of the job: young jobs hold little memory, and fail more often",
     ),
     _dcgm(
-        "PROF_PCIE_TX_BYTES", "The rate of data transmitted over the PCIe bus (in bytes per second).",
+        "PROF_PCIE_TX_BYTES", "The rate of data transmitted over the PCIe bus - including both protocol headers and data payloads - in bytes "
+        "per second.",
         "pcie_tx_bytes_per_s",
         plant=_gpu_plant("pcie", Role.LOAD), scale=2.0e9, quantum=1.0e7, why="follows the load; does nothing itself",
     ),
@@ -173,7 +174,7 @@ _PCIE_RAMP = _dcgm(
 _HOST = (
     _node(
         "cpu_scaling_frequency_hertz", "Current scaled CPU thread frequency in hertz.",
-        "host.node_cpu_scaling_frequency_hertz",
+        "node_cpu_scaling_frequency_hertz",
         plant=_host_plant("frequency", Role.ROLLOUT), offset=3.1e9, scale=-5.0e7, quantum=2.5e7,
         why="a clock limit is rolled out to all hosts and taken back, over the epoch of extra failures",
     ),
@@ -189,7 +190,7 @@ _HOST = (
     ),
 )  # fmt: skip
 _BMC = Channel(
-    source="bmc", name="Mean power", help="Means over 15 minutes, stamped at their start.", metric="host.Mean power",
+    source="bmc", name="mean_power_15min", help="Means over 15 minutes, stamped at their start.", metric="mean_power_15min",
     plant=_host_plant("bmc", Role.COARSE, size=1.0), offset=5200.0, scale=-350.0,
     why="consequence: falls when the job stops, but the 15-minute mean is stamped before it",
 )  # fmt: skip
@@ -210,7 +211,8 @@ _HARD = (
         why="stable trait of the GPU, which also raises its hazard",
     ),
     _dcgm(
-        "PROF_PCIE_RX_BYTES", "The rate of data received over the PCIe bus (in bytes per second).",
+        "PROF_PCIE_RX_BYTES", "The rate of data received over the PCIe bus - including both protocol headers and data payloads - in bytes "
+        "per second.",
         "pcie_rx_bytes_per_s",
         plant=_gpu_plant("rx", Role.SELECT), scale=4.0e9, quantum=1.0e7,
         why="busy or not: failures are recorded on busy hosts only",
@@ -221,7 +223,7 @@ _HARD = (
         why="its collector chokes, falls silent and catches up, all within the epoch of extra failures",
     ),
     _node(
-        "hwmon_fan_rpm", "Hardware monitor for fan revolutions per minute (input).", "host.node_hwmon_fan_rpm",
+        "hwmon_fan_rpm", "Hardware monitor for fan revolutions per minute (input).", "node_hwmon_fan_rpm",
         plant=_host_plant("fan", Role.COOLING), offset=7200.0, scale=240.0, quantum=60.0,
         why="fans speed up on the racks with a cooling incident, which also fail more often in the epoch",
     ),

@@ -125,7 +125,7 @@ def write_rooms(folder: Path, world: World, *, seed: int) -> None:
 def write_bmc(folder: Path, world: World, names: Names, values: Floats) -> None:
     """Write means over 15 minutes, stamped at their start, as a BMC export has them."""
     with text_file(folder / "bmc" / "power_15min.csv.gz") as out:
-        out.write(b"Interval start,Server,Mean power [W]\n")
+        out.write(b"Interval start,Server,mean_power_15min [W]\n")
         for row in _bmc_rows(world, names, values):
             out.write(row.encode())
 

@@ -21,11 +21,14 @@ _TRAIT_OF_EVENTS = (
     ("xid:45", "consequence: clean-up on the other GPUs of the job, seconds later"),
     ("xid:63", "consequence: the row is marked for remapping a moment after the error"),
     ("xid:154", "informational: comments on the Xid before it"),
+    ("peermem", "consequence: memory registrations are torn down, seconds later"),
     ("xid:13", "noise: application errors"),
     ("xid:43", "noise: application errors"),
     ("xid:31", "lemon: one GPU makes more than 90 % of these events"),
-    ("aer", "noise: corrected PCIe errors"),
-    ("nfs", "noise: a file server that answers late"),
+    ("aer:corrected", "noise: corrected PCIe errors"),
+    ("nfs:not_responding", "noise: a file server that answers late"),
+    ("nfs:ok", "noise: the file server answers again"),
+    ("log", "noise: the chatter of a healthy kernel"),
 )
 
 
