@@ -239,7 +239,7 @@ def _fixed_view(table: str, columns: Mapping[str, str], scan: str, *, renamed: b
         # What a reader states of an entity stands in place of the row that only says it exists.
         return (
             f"with told as ({scan}), best as (select *, bool_or(source is not null) over (partition by entity) as stated from told) "
-            "select distinct entity, kind, host, name, regexp_extract(entity, '^(.*)/[^/]*$', 1) as parent, attributes, valid_from, valid_to, source "
+            "select distinct entity, kind, host, regexp_replace(regexp_extract(entity, '[^/]*$'), '^[^:]*:', '') as name, regexp_extract(entity, '^(.*)/[^/]*$', 1) as parent, attributes, valid_from, valid_to, source "
             "from best where source is not null or not stated"
         )
     return scan

@@ -1,0 +1,182 @@
+"""One thing has one id under all its names; what cannot be told apart stays apart, and is counted."""
+
+import polars as pl
+import pytest
+
+from workbench.model import frames
+from workbench.store.identity import Identity
+from workbench.store.layout import empty_fixed
+
+T0 = 1_772_323_200  # 2026-03-01T00:00:00Z
+A, B = "GPU-aaaaaaaa-0000-0000-0000-000000000001", "GPU-bbbbbbbb-0000-0000-0000-000000000002"
+
+
+def identity():
+    return Identity.of(empty_fixed("aliases"))
+
+
+def aliases(*rows):
+    """(host, name, same as, from s, to s)"""
+    us = [
+        (h, "gpu", name, same, "", *(None if t is None else t * 10**6 for t in span)) for h, name, same, *span in rows
+    ]
+    plain = {name: pl.Int64() if kind == frames.TS else kind for name, kind in frames.ALIASES.items()}
+    frame = pl.DataFrame(us, schema=plain, orient="row")
+    return frame.with_columns(
+        pl.col(c).cast(pl.Datetime("us")).dt.replace_time_zone("UTC") for c in ("valid_from", "valid_to")
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["node07", "NODE07", "Node07.dc1.example", "node07:9100", "node07.dc1.example.:9400", " node07 "]
+)
+def test_a_host_has_one_id_under_all_spellings(name):
+    assert identity().resolve((name, "host", None)).entity == "cluster/node07"
+
+
+def test_two_domains_of_one_short_name_stay_apart_and_are_noted():
+    who = identity()
+    ids = [who.resolve((name, "host", None)).entity for name in ("n1.east.x", "n1", "n1.west.x", "n1.east.x")]
+    assert ids == ["cluster/n1", "cluster/n1", "cluster/n1.west.x", "cluster/n1"]
+    assert "n1.west.x" in who.notes[0]
+
+
+@pytest.mark.parametrize("name", ["10.0.0.7:9400", "10.0.0.7"])
+def test_an_address_is_not_cut_at_its_first_dot(name):
+    assert identity().resolve((name, "host", None)).entity == "cluster/10.0.0.7"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["3", "nvidia3", "gpu3", "00000000:3A:00.0", "0000:3a:00", "0000:3A:00.0", A, A.upper().replace("GPU", "gpu")],
+)
+def test_every_name_of_a_gpu_leads_to_its_uuid(name):
+    who = identity()
+    who.learn(aliases(("n1", "3", A, None, None), ("N1.dc", "00000000:3A:00.0", "nvidia3", None, None)))
+    assert who.resolve(("n1", "gpu", name)).entity == f"cluster/n1/gpu:{A}"
+    assert who.resolve(("n1", "gpu", name)).stable
+
+
+def test_a_gpu_known_by_index_only_stays_as_written_and_counts_as_unresolved():
+    found = identity().resolve(("n1", "gpu", "nvidia3"))
+    assert (found.entity, found.stable) == ("cluster/n1/gpu:3", False)
+
+
+def test_the_same_index_on_another_host_is_another_gpu():
+    who = identity()
+    who.learn(aliases(("n1", "0", A, None, None)))
+    assert who.resolve(("n2", "gpu", "0")).entity == "cluster/n2/gpu:0"
+
+
+def test_a_swapped_gpu_is_told_apart_by_time():
+    who = identity()
+    who.learn(aliases(("n1", "0", A, 0, 100), ("n1", "0", A, 110, 200), ("n1", "0", B, 300, 400)))
+    found = who.resolve(("n1", "gpu", "0"))
+    at = [
+        next((e for start, end, e in found.spans if start <= s * 10**6 < end), found.entity)
+        for s in (-50, 0, 105, 200, 250, 300, 900)
+    ]
+    assert at == [f"cluster/n1/gpu:{x}" for x in (A, A, A, A, "0", B, B)]
+
+
+def test_names_that_lead_to_two_gpus_at_one_time_stay_unresolved():
+    who = identity()
+    who.learn(aliases(("n1", "0", A, 0, 100), ("n1", "0", B, 50, 150)))
+    assert who.resolve(("n1", "gpu", "0")).entity == "cluster/n1/gpu:0"
+
+
+def test_aliases_in_a_circle_end():
+    who = identity()
+    who.learn(aliases(("n1", "0000:01:00", "0000:02:00", None, None), ("n1", "0000:02:00", "0000:01:00", None, None)))
+    assert who.resolve(("n1", "gpu", "0000:01:00")).entity.startswith("cluster/n1/gpu:0000:0")
+
+
+def test_a_uuid_without_host_finds_its_host():
+    who = identity()
+    who.learn(aliases(("n1", "0", A, None, None)))
+    assert who.resolve((None, "gpu", A)).entity == f"cluster/n1/gpu:{A}"
+    assert who.resolve((None, "gpu", B)).entity == f"cluster/gpu:{B}"
+
+
+@pytest.mark.parametrize(
+    ("who", "entity"),
+    [
+        ((None, "rack", "r7"), "cluster/rack:r7"), ((None, "job", "4411"), "cluster/job:4411"), ((None, None, None), "cluster"),
+        (("n1", "port", "mlx5_0/1"), "cluster/n1/port:mlx5_0:1"), ((None, "host", "n1"), "cluster/n1"), (("n1", "gpu", None), "cluster/n1"),
+        (("a/b", "host", None), "cluster/a-b"), ((None, "cluster", "x"), "cluster"), (("", "rack", ""), "cluster/rack:unnamed"),
+    ],
+)  # fmt: skip
+def test_ids_say_what_they_are(who, entity):
+    assert identity().resolve(who).entity == entity
+
+
+def test_what_was_learnt_is_kept_over_ingests(store, write, load):
+    write("a", f"A n1 gpu 3 {A}")
+    load()
+    write("b", f"S {T0} N1.dc gpu nvidia3 x 1.5")
+    load()
+    assert store.sql("select entity from gpu")["entity"].to_list() == [f"cluster/n1/gpu:{A}"]
+
+
+def test_one_ingest_resolves_whatever_the_order_of_its_files(store, write, load):
+    write("a", f"S {T0} n1 gpu 3 x 1.5", f"E {T0} n1 gpu 0000:3a:00 xid 79 x")
+    write("z", f"A n1 gpu 3 {A}", f"A n1 gpu 00000000:3A:00.0 {A}")
+    load()
+    assert store.sql("select entity from gpu union select entity from events")["entity"].to_list() == [
+        f"cluster/n1/gpu:{A}"
+    ]
+    assert store.info().kinds.filter(pl.col("kind") == "gpu")["unresolved"].to_list() == [0]
+
+
+def test_an_alias_that_comes_later_is_seen_at_once_in_all_views(store, write, load):
+    write("a", f"S {T0} n1 gpu 3 x 1.5", f"E {T0} n1 gpu 3 xid 79 x", f"S {T0} n1 gpu 3 y 1")
+    load()
+    assert store.info().kinds.filter(pl.col("kind") == "gpu")["unresolved"].to_list() == [1]
+    write("b", f"A n1 gpu 3 {A}", f"S {T0 + 60} n1 gpu 3 x 2.5")
+    load()
+    resolved = f"cluster/n1/gpu:{A}"
+    for view in ("gpu", "events", "samples", "series", "observed"):
+        assert store.sql(f"select distinct entity from {view} where entity like '%gpu:%'")["entity"].to_list() == [
+            resolved
+        ], view
+    assert store.sql("select entity from entities where kind = 'gpu'")["entity"].to_list() == [resolved]
+    assert store.incidents("xid")[0].entity == resolved
+    assert store.info().kinds.filter(pl.col("kind") == "gpu")["unresolved"].to_list() == [0]
+    assert store.at(1).sql("select entity from gpu")["entity"].to_list() == ["cluster/n1/gpu:3"]
+
+
+def test_a_late_alias_for_a_time_renames_that_time_only(store, write, load):
+    write("a", f"S {T0} n1 gpu 3 x 1.5", f"S {T0 + 1000} n1 gpu 3 x 2.5", f"S {T0 + 5000} n1 gpu 3 x 3.5")
+    load()
+    write("b", f"A n1 gpu 3 {A} {T0} {T0 + 10}", f"A n1 gpu 3 {B} {T0 + 4000} {T0 + 6000}")
+    load()
+    assert store.sql("select entity from gpu order by ts")["entity"].to_list() == [
+        f"cluster/n1/gpu:{x}" for x in (A, "3", B)
+    ]
+
+
+def test_join_rates_say_how_many_hosts_two_sources_share(store, write, load):
+    write(
+        "a",
+        f"S {T0} n1 gpu 0 x 1.5",
+        f"S {T0} n2 gpu 0 x 1.5",
+        f"E {T0} n1 - - xid 79 x",
+        f"E {T0} n9 - - xid 79 x",
+        f"J 7 {T0} - n1,n2,n3,n4 RUNNING",
+    )
+    load()
+    rates = {(a, b): rate for a, b, rate in store.info().joins.select("from", "to", "rate").iter_rows()}
+    assert rates["hosts with events", "hosts with samples"] == 0.5
+    assert rates["hosts of jobs", "hosts with samples"] == 0.5
+
+
+def test_a_mapping_names_the_cluster(store, write, load, tmp_path):
+    mapping = tmp_path / "map.toml"
+    mapping.write_text('[[file]]\nglob = "east*"\ncluster = "east"\n')
+    write("east.txt", f"S {T0} n1 gpu 0 x 1.5")
+    write("other.txt", f"S {T0} n1 gpu 0 x 2.5")
+    load(mapping=mapping)
+    assert store.sql("select entity from gpu order by entity")["entity"].to_list() == [
+        "cluster/n1/gpu:0",
+        "east/n1/gpu:0",
+    ]
