@@ -22,7 +22,8 @@ FLOORS = [
     ("store", "ingest, identity, Delta, SQL"),
     ("readers   simulator", "one format each; planted truth"),
     ("model", "the types that stations pass on"),
-    ("figures   kernels   execution   timebase", "arrays only; UTC"),
+    ("figures   kernels   execution", "arrays only; tasks over workers"),
+    ("timebase", "UTC microseconds, stated zones"),
     ("errors", "the error tree"),
 ]
 
@@ -44,10 +45,12 @@ def draw() -> str:
         parts += [text(44, y + 20, name, 14, 'font-weight="bold"'), text(44, y + 38, what, 12, 'fill="#444"')]
         parts.append(text(342, y + 28, where, 11, 'fill="#0072b2"'))
         if index:
-            parts.append(f'<path d="M180 {y - 24} v18 m-5 -6 l5 7 l5 -7" fill="none" stroke="#0072b2" stroke-width="1.6"/>')
+            parts.append(
+                f'<path d="M180 {y - 24} v18 m-5 -6 l5 7 l5 -7" fill="none" stroke="#0072b2" stroke-width="1.6"/>'
+            )
     for index, (name, what) in enumerate(FLOORS):
-        y = 56 + index * 51
-        parts.append(f'<rect x="470" y="{y}" width="360" height="44" rx="4" fill="#fdf3e3" stroke="#b26a00"/>')
+        y = 56 + index * 47
+        parts.append(f'<rect x="470" y="{y}" width="360" height="41" rx="4" fill="#fdf3e3" stroke="#b26a00"/>')
         parts += [text(484, y + 19, name, 13, 'font-weight="bold"'), text(484, y + 35, what, 11, 'fill="#444"')]
         parts.append(text(806, y + 27, str(len(FLOORS) - 1 - index), 12, 'fill="#b26a00" text-anchor="end"'))
     return "\n".join([*parts, "</svg>", ""])

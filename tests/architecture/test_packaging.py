@@ -64,7 +64,14 @@ def test_wheel_works_as_installed(wheel, tmp_path):
     dump.parent.mkdir()
     dump.write_text("time,host,metric,value\n2026-03-01T00:00:00Z,node01,load,1\n2026-03-01T00:01:00Z,node01,load,2\n")
     for command in (["--version"], ["doctor"], ["ingest", "dumps", "--store", "s"], ["info", "--store", "s"]):
-        done = subprocess.run([sys.executable, "-m", "workbench", *command], capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=120)
+        done = subprocess.run(
+            [sys.executable, "-m", "workbench", *command],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env=environment,
+            timeout=120,
+        )
         assert done.returncode == 0, done.stderr
     asked = subprocess.run(
         [sys.executable, "-m", "workbench", "sql", "select max(value) m from samples", "--store", "s", "--format", "csv"],

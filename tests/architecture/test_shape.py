@@ -30,7 +30,9 @@ def test_function_bodies_are_at_most_40_lines(file):
     assert not long
 
 
-@pytest.mark.parametrize("file", [f for f in FILES if "cli" not in f.parts], ids=[i for i in IDS if not i.startswith("cli")])
+@pytest.mark.parametrize(
+    "file", [f for f in FILES if "cli" not in f.parts], ids=[i for i in IDS if not i.startswith("cli")]
+)
 def test_signatures_are_short(file):
     """At most 4 positional parameters and 10 in all (the command line is options by nature)."""
     wide = []
@@ -57,7 +59,9 @@ def test_public_names_are_listed_and_exist(file):
 
 def test_every_public_name_of_the_package_is_documented_and_resolves():
     workbench = importlib.import_module("workbench")
-    undocumented = [name for name in workbench.__all__ if name != "__version__" and not getattr(workbench, name).__doc__]
+    undocumented = [
+        name for name in workbench.__all__ if name != "__version__" and not getattr(workbench, name).__doc__
+    ]
     assert not undocumented
     told = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     missing = [name for name in workbench.__all__ if name != "__version__" and f"`wb.{name}" not in told]
@@ -70,7 +74,9 @@ def test_nothing_catches_everything_in_silence(file):
     text = file.read_text(encoding="utf-8").splitlines()
     for node in ast.walk(tree(file)):
         if isinstance(node, ast.ExceptHandler):
-            broad = node.type is None or (isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException"))
+            broad = node.type is None or (
+                isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException")
+            )
             if broad:
                 assert "#" in text[node.lineno - 1], f"{file}:{node.lineno}"
                 assert not isinstance(node.body[0], ast.Pass), f"{file}:{node.lineno}"

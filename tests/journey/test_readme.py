@@ -9,7 +9,12 @@ import pytest
 from shared import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-COMMANDS = [line[2:] for block in re.findall(r"```console\n(.*?)```", README, re.DOTALL) for line in block.splitlines() if line.startswith("$ workbench")]
+COMMANDS = [
+    line[2:]
+    for block in re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+    for line in block.splitlines()
+    if line.startswith("$ workbench")
+]
 PYTHON = "\n".join(re.findall(r"```python\n(.*?)```", README, re.DOTALL))
 
 pytestmark = pytest.mark.xdist_group("readme")
@@ -34,14 +39,29 @@ def toured(desk):
         shell_free = re.findall(r'"[^"]*"|\S+', command)
         arguments = [part.strip('"') for part in shell_free[1:]]
         results[command] = subprocess.run(
-            [sys.executable, "-m", "workbench", *arguments], cwd=desk, capture_output=True, text=True, timeout=300, env=environment
+            [sys.executable, "-m", "workbench", *arguments],
+            cwd=desk,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            env=environment,
         )
     return results
 
 
 def test_there_is_a_tour():
     assert len(COMMANDS) >= 10
-    assert {command.split()[1] for command in COMMANDS} >= {"ingest", "info", "sql", "events", "incidents", "screen", "judge", "ledger", "report"}
+    assert {command.split()[1] for command in COMMANDS} >= {
+        "ingest",
+        "info",
+        "sql",
+        "events",
+        "incidents",
+        "screen",
+        "judge",
+        "ledger",
+        "report",
+    }
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -62,7 +82,9 @@ def test_the_sentences_beside_the_commands_are_true(toured, desk):
 
 
 def test_python_of_the_tour_runs(toured, desk):
-    done = subprocess.run([sys.executable, "-c", PYTHON + "\nprint(verdict.word)"], cwd=desk, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", PYTHON + "\nprint(verdict.word)"], cwd=desk, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split()[-1] in ("SUPPORTED", "UNDECIDED")
 

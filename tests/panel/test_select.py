@@ -61,7 +61,11 @@ def test_the_same_question_gives_the_same_panel(store):
     ("asked", "error", "words"),
     [
         ({"metrics": "gpu.powr_w"}, UnknownNameError, "gpu.power_w"),
-        ({"metrics": "gpu.power_w", "span": (T0 + timedelta(days=9), T0 + timedelta(days=10))}, NothingToDoError, "The store has them from 2026-03-01"),
+        (
+            {"metrics": "gpu.power_w", "span": (T0 + timedelta(days=9), T0 + timedelta(days=10))},
+            NothingToDoError,
+            "The store has them from 2026-03-01",
+        ),
         ({"metrics": "gpu.power_w", "span": (T0, T0)}, UsageError, "ends"),
         ({"metrics": "gpu.power_w", "step": "0s"}, UsageError, "step"),
         ({"metrics": "gpu.power_w", "around": []}, NothingToDoError, "no incident"),

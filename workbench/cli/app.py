@@ -11,10 +11,10 @@ from typing import Annotated
 
 import typer
 
-from workbench.version import __version__
 from workbench.cli import data, investigate, tools
 from workbench.cli.common import say
 from workbench.errors import WorkbenchError
+from workbench.version import __version__
 
 __all__ = ["app", "main"]
 
@@ -38,7 +38,9 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     del version
 

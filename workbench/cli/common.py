@@ -85,7 +85,12 @@ def _printable(text: str) -> str:
 @contextmanager
 def progress(title: str, *, quiet: bool = False, unit_bytes: bool = False) -> Iterator[Any]:
     """Show progress on stderr where it is a terminal; give a ``(done, total, what)`` callback."""
-    columns = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeRemainingColumn()]
+    columns = [
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeRemainingColumn(),
+    ]
     if unit_bytes:
         columns.append(DownloadColumn())
     with Progress(*columns, console=_stderr, transient=True, disable=quiet or not _stderr.is_terminal) as bar:

@@ -17,11 +17,15 @@ from workbench.store.store import open as open_store
 __all__ = ["register"]
 
 SqlFormat = StrEnum("SqlFormat", ["table", "csv", "json", "parquet"])
-ClockOption = Annotated[list[str], typer.Option("--clock", metavar="GLOB=ZONE", help="Zone of times that name none, by file.")]
+ClockOption = Annotated[
+    list[str], typer.Option("--clock", metavar="GLOB=ZONE", help="Zone of times that name none, by file.")
+]
 
 
 def _clocks(texts: list[str]) -> dict[str, str]:
-    mistakes = [f"--clock {text}: expected GLOB=ZONE, such as 'bmc/*=America/Chicago'" for text in texts if "=" not in text]
+    mistakes = [
+        f"--clock {text}: expected GLOB=ZONE, such as 'bmc/*=America/Chicago'" for text in texts if "=" not in text
+    ]
     if mistakes:
         raise SpecificationError("the command line", mistakes)
     return dict(text.rsplit("=", 1) for text in texts)
@@ -32,7 +36,9 @@ def ingest(
     store: StoreOption,
     clock: ClockOption = [],  # noqa: B006 -- typer needs a literal default and copies it
     year: Annotated[int | None, typer.Option(help="Year of the first record, for stamps without one.")] = None,
-    mapping: Annotated[Path | None, typer.Option("--map", help="TOML file that says what ambiguous columns mean.")] = None,
+    mapping: Annotated[
+        Path | None, typer.Option("--map", help="TOML file that says what ambiguous columns mean.")
+    ] = None,
     memory: Annotated[str, typer.Option(help="Bound on memory.")] = "2GB",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what would be read; write nothing.")] = False,
     json: JsonOption = None,

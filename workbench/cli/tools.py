@@ -14,12 +14,26 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from workbench.cli.common import JsonOption, SeedOption, StoreOption, existing_store, say, show, write_json
+from workbench.cli.common import JsonOption, SeedOption, existing_store, say, show, write_json
 from workbench.errors import UsageError
 
 __all__ = ["register"]
 
-_PARTS = ("workbench", "polars", "duckdb", "pyarrow", "deltalake", "numpy", "scipy", "numba", "statsmodels", "plotly", "ipywidgets", "anywidget", "jupyterlab")
+_PARTS = (
+    "workbench",
+    "polars",
+    "duckdb",
+    "pyarrow",
+    "deltalake",
+    "numpy",
+    "scipy",
+    "numba",
+    "statsmodels",
+    "plotly",
+    "ipywidgets",
+    "anywidget",
+    "jupyterlab",
+)
 _EXTRAS = {"distributed": "dask", "kaleido": "export", "playwright": "browser"}
 
 
@@ -43,7 +57,9 @@ def report(
     if missing or store is None or out is None:
         raise UsageError(f"report needs {' and '.join(missing)}; or --verify FILE.html.")
     if incident is not None and outcome is None:
-        raise UsageError("--incident needs --outcome SELECTOR, which says what counts as an incident; see workbench incidents.")
+        raise UsageError(
+            "--incident needs --outcome SELECTOR, which says what counts as an incident; see workbench incidents."
+        )
     source = existing_store(store)
     chosen = None
     if outcome is not None:
@@ -57,7 +73,9 @@ def simulate(
     out: Annotated[Path, typer.Option(help="Folder to write; must be empty or new.")],
     seed: SeedOption = 1,
     scenario: Annotated[str, typer.Option(help="What to plant.")] = "first_incident",
-    hosts: Annotated[int | None, typer.Option(help="Number of servers; the scenario's own number if not given.")] = None,
+    hosts: Annotated[
+        int | None, typer.Option(help="Number of servers; the scenario's own number if not given.")
+    ] = None,
     days: Annotated[float | None, typer.Option(help="Span in days; the scenario's own if not given.")] = None,
 ) -> None:
     """Write raw dumps of a made-up cluster, with truth.json saying what was planted."""
@@ -71,7 +89,12 @@ def doctor(json: JsonOption = None) -> int:
     """Say which versions are here, how much memory and disk, and what is missing."""
     rows = [{"part": name, "state": _version(name)} for name in _PARTS]
     rows += [
-        {"part": name, "state": version(name) if importlib.util.find_spec(name) else f"not installed (optional: pip install 'workbench[{extra}]')"}
+        {
+            "part": name,
+            "state": version(name)
+            if importlib.util.find_spec(name)
+            else f"not installed (optional: pip install 'workbench[{extra}]')",
+        }
         for name, extra in _EXTRAS.items()
     ]
     rows.append({"part": "python", "state": platform.python_version()})
