@@ -91,8 +91,8 @@ def family_groups(tests: Sequence[Tried]) -> list[int]:
     groups = _Groups()
     for test in tests:
         groups.join(test)
-    final = [id(groups.of(test)) for test in tests]
-    return [final.index(group) for group in final]
+    first: dict[int, int] = {}
+    return [first.setdefault(id(groups.of(test)), place) for place, test in enumerate(tests)]
 
 
 def decide_in_order(tests: Sequence[Tried], *, rule: Rule = saffron) -> list[Decision]:

@@ -118,7 +118,7 @@ def judge_each(
     for done, (claim, outcome) in enumerate(zip(fresh, looks, strict=True), start=len(distinct) - len(fresh) + 1):
         seen[claim.digest] = outcome
         if isinstance(outcome, Looked):
-            _write_look(run, claim, outcome)
+            _write_look(run, claim, outcome, rule=_rule(run, book, claim))
         if progress is not None:
             progress(done, len(distinct), claim.name)
     answers = _settle_all(run, distinct, seen)
@@ -189,9 +189,8 @@ def _register(run: _Run, book: Ledger, claims: Sequence[Hypothesis]) -> None:
 def _task(run: _Run, book: Ledger, claim: Hypothesis) -> Task:
     """Say what to look at, and how low p may have to go."""
     outcome = outcome_key(claim.then)
-    rule = rule_for(book, signal=claim.when.name, outcome=outcome, batch_size=run.size)
     screened = len(book.screened(claim.when.name, outcome))
-    if rule == ONLINE:
+    if _rule(run, book, claim) == ONLINE:
         level = needed_level(book, signal=claim.when.name, outcome=outcome, family=claim.family)
     else:
         size = run.size + screened
@@ -220,14 +219,16 @@ def _opened(where: Store | tuple[str, str]) -> Store:
     return open_store(where[0], create=False).at(where[1])
 
 
-def _write_look(run: _Run, claim: Hypothesis, looked: Looked) -> None:
+def _rule(run: _Run, book: Ledger, claim: Hypothesis) -> str:
+    return rule_for(book, signal=claim.when.name, outcome=outcome_key(claim.then), batch_size=run.size)
+
+
+def _write_look(run: _Run, claim: Hypothesis, looked: Looked, *, rule: str) -> None:
     """Write what was found: the test with its p, or that these rows were judged before."""
     evidence = looked.evidence
     if evidence is None:
         run.store.append_ledger(rows_frame([run.row(claim, KNOWN, ledger_id=looked.known, rows=looked.rows)]))
         return
-    outcome = outcome_key(claim.then)
-    rule = rule_for(ledger(run.store), signal=claim.when.name, outcome=outcome, batch_size=run.size)
     row = run.row(
         claim,
         TESTED,

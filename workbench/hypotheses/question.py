@@ -15,6 +15,7 @@ from workbench.errors import UnknownNameError
 from workbench.hypotheses.fields import JOB_AGE
 from workbench.hypotheses.spec import Hypothesis
 from workbench.model.incident import Incident
+from workbench.model.selector import Selector
 from workbench.panel.fleet import Fleet, SignalInfo
 from workbench.timebase import MICROS
 
@@ -88,12 +89,20 @@ def _fleet_of(claim: Hypothesis, made: Sequence[Fleet]) -> Fleet:
         )
     fitting = [fleet for fleet in made if claim.scope in (None, fleet.scope)]
     for fleet in fitting:
-        if claim.when.name in [info.name for info in fleet.signals]:
+        if any(_is_meant(info, claim) for info in fleet.signals):
             return fleet
     if claim.when.kind == "event":
-        return fitting[0]
+        return fitting[-1]  # events of every part of a host are felt by the host
     known = sorted({info.name for fleet in fitting for info in fleet.signals})
     raise UnknownNameError("signal", claim.when.name, known, f"It is not measured at {claim.scope or scopes[0]} scope.")
+
+
+def _is_meant(info: SignalInfo, claim: Hypothesis) -> bool:
+    """Tell whether a signal of a fleet is the claimed one, or holds events that its selector means."""
+    if claim.when.kind != "event" or info.kind != "event":
+        return info.name == claim.when.name
+    meant, here = Selector.parse(claim.when.name), Selector.parse(info.name)
+    return meant.kind == here.kind and (not here.codes or any(meant.matches_code(code) for code in here.codes))
 
 
 def _with_event(fleet: Fleet, claim: Hypothesis, store: Store) -> Fleet:

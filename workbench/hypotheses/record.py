@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from workbench.version import __version__
 from workbench.errors import UnknownNameError
 from workbench.execution import check_engine, map_tasks
 from workbench.hypotheses.ledger import LedgerEntry, ledger
@@ -23,6 +22,7 @@ from workbench.model.selector import Selector
 from workbench.model.verdict import Verdict
 from workbench.panel.fleet import Fleet
 from workbench.timebase import parse_duration
+from workbench.version import __version__
 
 if TYPE_CHECKING:
     from workbench.analysis.evidence import Evidence

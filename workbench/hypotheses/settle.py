@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.version import __version__
 from workbench.hypotheses.corrections import ALPHA, ONLINE, Correction
 from workbench.hypotheses.fields import CONTROLS
 from workbench.hypotheses.ledger import LedgerEntry
@@ -19,6 +18,7 @@ from workbench.hypotheses.spec import Hypothesis
 from workbench.kernels.multiplicity import adjusted_p
 from workbench.model.provenance import Provenance
 from workbench.model.verdict import Reading, Verdict
+from workbench.version import __version__
 
 if TYPE_CHECKING:
     from workbench.analysis.decide import Corrected

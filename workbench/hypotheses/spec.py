@@ -204,7 +204,9 @@ class Hypothesis:
         if problems:
             raise SpecificationError(name, [f"line {line}: {text}" for line, text in problems])
         if len(claims) != 1:
-            raise UsageError(f"{name} holds {len(claims)} hypotheses; read all of them with wb.load_hypotheses.")
+            raise UsageError(
+                f"{name} holds {len(claims)} hypotheses; read all of them with workbench.hypotheses.toml.load_hypotheses."
+            )
         return claims[0]
 
     @classmethod
