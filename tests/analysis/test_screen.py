@@ -264,6 +264,35 @@ def test_one_host_has_no_unexposed_controls():
     assert verdict.reading_text == "coincidence: no unexposed controls"
 
 
+def test_hostile_values_are_gaps(moments):
+    values = moved(51, moments, first=-60, last=0)
+    rng = np.random.default_rng(5)
+    for bad in (np.nan, np.inf, -np.inf, 1e300, -1.7e308):
+        values[rng.integers(0, HOSTS, 300), rng.integers(0, MINUTES, 300)] = bad
+    name = "<script>alert(1)</script>'; drop table samples"
+    result = run({name: values, "empty": np.full((HOSTS, MINUTES), np.nan), "n": noise(70)}, moments)
+    verdicts = by_name(result)
+    assert verdicts[name].reading is Reading.PRECURSOR
+    assert verdicts["empty"].reading is Reading.NOT_OBSERVED
+    assert "<script" not in result._repr_html_()
+
+
+def test_what_was_merged_and_dropped_is_told(moments):
+    host, minute = moments
+    extra = [
+        incident(f"c/n{int(host[0]) // 8 * 8 + (int(host[0]) + 1) % 8:03d}", int(minute[0]) + 20),
+        incident("x/y", 2000),
+    ]
+    fleet = small_fleet({"n": noise(70)}, hosts=HOSTS, minutes=MINUTES)
+    one = screen([fleet], incidents_of(moments), "xid", before_s=7200.0, seed=1).verdicts[0]
+    two = screen([fleet], incidents_of(moments) + extra, "xid", before_s=7200.0, seed=1).verdicts[0]
+    assert two.incidents == one.incidents + 1
+    assert two.details["incidents_elsewhere"] == 1
+    assert two.details["incidents_merged"] == one.details["incidents_merged"] + 1
+    assert two.details["found_here"] is True
+    assert two.details["overlapping_pairs_per_set"] < 15
+
+
 def test_wrong_use_is_said():
     fleet = small_fleet({"n": np.zeros((2, 10))}, hosts=2, minutes=10)
     found = [incident("c/n000", 5)]

@@ -1,5 +1,7 @@
 """Scores, residuals, corrections and estimates against other libraries, closed forms and planted truth."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -136,7 +138,7 @@ def test_ranks_agree_with_scipy():
     offsets = offsets_of([4, 6, 3])
     x = np.random.default_rng(6).integers(0, 4, size=(13, 2)).astype(float)
     ranks = within_ranks(x, offsets)
-    for a, b in zip(offsets[:-1], offsets[1:], strict=True):
+    for a, b in pairwise(offsets):
         np.testing.assert_allclose(ranks[a:b], rankdata(x[a:b], axis=0))
     assert rank_z(np.ones((13, 1)), offsets)[0] == 0
 

@@ -13,10 +13,12 @@ from workbench.analysis.estimates import alarms_of, bound_of, lead_of, odds_rati
 from workbench.analysis.evidence import Blocked, Evidence, Standing
 from workbench.analysis.precursor import Draws, MatchedTest, Source, coverage_of, draw_key, matched_test
 from workbench.kernels.effect import effective_features
+from workbench.kernels.matched import overlapping_pairs
 from workbench.kernels.sequential import most_draws
 from workbench.kernels.windows import Windows
 from workbench.model.verdict import Reading
 from workbench.panel.fleet import SignalInfo
+from workbench.timebase import MICROS
 
 __all__ = ["Examiner"]
 
@@ -68,7 +70,7 @@ class Examiner:
             return _blocked(start, Reading.NOT_OBSERVED, "the guard leaves nothing of the window")
         roles = self.designer.roles_for(info)
         sets = self.designer.matched(windows, roles)
-        start = replace(start, guard_s=windows.guard * windows.step_s, notes=_set_notes(sets))
+        start = replace(start, guard_s=windows.guard * windows.step_s, notes=self._notes(sets, windows))
         if not sets.offered:
             return _blocked(start, Reading.NOT_ENOUGH, "no incident lies on an entity of this scope")
         if not sets.sets:
@@ -81,6 +83,21 @@ class Examiner:
         if adjusted.shared:
             return _blocked(start, Reading.COINCIDENCE, "no unexposed controls")
         return self._measured(start, self._beside(source, windows, roles, adjusted))
+
+    def _notes(self, sets: MatchedSets, windows: Windows) -> dict[str, float]:
+        """What was merged, left out and used again, in numbers."""
+        reach_us = round(windows.far * windows.step_s * MICROS)
+        again, _ = overlapping_pairs(sets.row, sets.time_us, sets.offsets, reach_us)
+        return {
+            "incidents_elsewhere": float(self.cases.elsewhere),
+            "incidents_merged": float(self.cases.merged),
+            "episodes_left_out_as_recurrence": float(self.cases.recurrences),
+            "sets": float(sets.sets),
+            "sets_dropped": float(sets.dropped),
+            "members_mean": sets.row.size / sets.sets if sets.sets else float("nan"),
+            "matched_distance_sd": sets.distance,
+            "overlapping_pairs_per_set": again.size / sets.sets if sets.sets else float("nan"),
+        }
 
     def _test(
         self, source: Source, sets: MatchedSets, windows: Windows, *, purpose: str, adjust: bool = True
@@ -223,15 +240,3 @@ def _why_untested(source: Source, sets: MatchedSets, windows: Windows) -> str:
     if not kept.sets:
         return "no case with two controls has enough data"
     return "it never moved" if np.ptp(features[members], axis=0).max() == 0 else "it hardly moved"
-
-
-def _set_notes(sets: MatchedSets) -> dict[str, float]:
-    members = float(np.diff(sets.offsets).mean()) if sets.sets else float("nan")
-    uses = np.bincount(sets.row).max() if sets.row.size else 0
-    return {
-        "sets": float(sets.sets),
-        "sets_dropped": float(sets.dropped),
-        "members_mean": members,
-        "matched_distance_sd": sets.distance,
-        "most_uses_of_one_entity": float(uses),
-    }

@@ -40,6 +40,7 @@ Mask = NDArray[np.bool_]
 DEFLATE_ABOVE = 1.05
 ENUMERATE_BELOW = 20_000  # ways to give the labels that are counted out, not drawn
 CONSTANT = 1e-12
+LARGEST = 1e100
 
 
 class Source:
@@ -54,6 +55,9 @@ class Source:
 
     def __init__(self, info: SignalInfo, values: Floats) -> None:
         self.info, self.values = info, np.asarray(values, dtype=np.float64)
+        absurd = np.abs(self.values) > LARGEST
+        if absurd.any():  # their squares would be infinite
+            self.values = np.where(absurd, np.nan, self.values)
         self.is_event = info.kind == "event"
         if self.is_event:
             happened = np.nan_to_num(self.values) > 0

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from workbench.version import __version__
 from workbench.analysis.checks import FAILED, NOT_DONE, PASSED
 from workbench.analysis.decide import Corrected, decide
 from workbench.analysis.design import Designer
@@ -27,6 +26,7 @@ from workbench.model.incident import Incident
 from workbench.model.provenance import Provenance
 from workbench.model.verdict import Reading, Verdict
 from workbench.panel.fleet import Fleet, SignalInfo
+from workbench.version import __version__
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -33,6 +33,8 @@ class Context:
         Largest p that passes BH; NaN where none does.
     settings : Settings
     provenance : Provenance
+    found_here : bool
+        The signals were looked for on these very rows.
     """
 
     outcome: str
@@ -40,6 +42,7 @@ class Context:
     passing_p: float
     settings: Settings
     provenance: Provenance
+    found_here: bool = False
 
 
 def verdict_of(
@@ -154,6 +157,7 @@ def _details(evidence: Evidence, corrected: Corrected, context: Context) -> dict
         "checks": checks,
         "window_s": [None if math.isnan(edge) else edge for edge in (evidence.near_s, evidence.far_s)],
         "family": evidence.family,
+        "found_here": context.found_here,
         "episodes_needed": enough_episodes(max(context.tested, 1), context.settings),
     }
 

@@ -90,4 +90,5 @@ def residualise(features: Floats, columns: Floats, offsets: Indices) -> Floats:
     fit, *_ = np.linalg.lstsq(inside, features - mean, rcond=1e-9)
     left = features - mean - inside @ fit
     size = np.abs(features).max(axis=0, initial=0.0)
-    return mean + np.where(np.abs(left) <= ROUNDING * size, 0.0, left)
+    rest: Floats = mean + np.where(np.abs(left) <= ROUNDING * size, 0.0, left)
+    return rest
