@@ -13,7 +13,7 @@ from workbench.store.plan import Item, Lookup
 from workbench.store.spool import DAY_US, Chunk, read_chunk
 from workbench.store.wide import LongSamples
 
-__all__ = ["Block", "Piece", "block_width", "load_block"]
+__all__ = ["Block", "Piece", "block_width", "even_width", "load_block"]
 
 _MINUTE_US = 60_000_000
 _WIDTHS = tuple(minutes * _MINUTE_US for minutes in (1, 2, 5, 10, 20, 30, 60, 120, 180, 240, 360, 480, 720, 1440))
@@ -50,6 +50,13 @@ def block_width(pieces: Sequence[Piece], columns: int, budget_bytes: int) -> int
     rows = samples / max(1, columns)
     enough = next((w for w in _WIDTHS if rows * w / span >= _ROWS_A_BLOCK), DAY_US)
     fitting = [w for w in _WIDTHS if w <= enough and samples * w / span <= most]
+    return fitting[-1] if fitting else _WIDTHS[0]
+
+
+def even_width(rows_a_day: int, most_rows: int) -> int:
+    """Choose how long a stretch of rows that are wide already is to be, microseconds."""
+    enough = next((w for w in _WIDTHS if rows_a_day * w / DAY_US >= _ROWS_A_BLOCK), DAY_US)
+    fitting = [w for w in _WIDTHS if w <= enough and rows_a_day * w / DAY_US <= most_rows]
     return fitting[-1] if fitting else _WIDTHS[0]
 
 

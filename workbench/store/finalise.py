@@ -26,7 +26,7 @@ from workbench.store.tally import Tally
 from workbench.store.wide import LongSamples, Wide, pivot
 from workbench.timebase import from_us
 
-__all__ = ["Output", "write_samples"]
+__all__ = ["Output", "spans_of_day", "write_samples"]
 
 
 @dataclass
@@ -138,7 +138,7 @@ def _write_route(
     encodings: Encodings | None = None
     for day, mine in sorted(_by_day(pieces).items()):
         writer: FileWriter | None = None
-        for span in _spans(day, block_width(mine, len(unique), budget)):
+        for span in spans_of_day(day, block_width(mine, len(unique), budget)):
             block = load_block(mine, plan.items, plan.lookups, span)
             if not block.samples.ts.size:
                 continue
@@ -156,7 +156,8 @@ def _write_route(
             output.close(route, schema, writer, day)
 
 
-def _spans(day: date, width_us: int) -> Iterator[tuple[int, int]]:
+def spans_of_day(day: date, width_us: int) -> Iterator[tuple[int, int]]:
+    """Cut a day (UTC) into stretches of ``width_us``, microseconds, the end outside."""
     start = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) * 1_000_000
     for at in range(start, start + DAY_US, width_us):
         yield at, min(at + width_us, start + DAY_US)

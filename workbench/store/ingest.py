@@ -5,26 +5,24 @@ from __future__ import annotations
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from uuid import uuid4
 
 import polars as pl
 
-from workbench.errors import DataError, InterruptedWorkError, StoreError, UsageError
+from workbench.errors import DataError, InterruptedWorkError, UsageError
 from workbench.model.context import Context
 from workbench.model.mapping import Mapping as MappingFile
 from workbench.model.mapping import load_mapping
 from workbench.readers.base import Reader
+from workbench.store.compact import MANY_FILES, compact, crowded
 from workbench.store.known import LOADED, Known, known_files
-from workbench.store.layout import staging_folder
-from workbench.store.lock import try_hold
 from workbench.store.manifest import Snapshot, snapshot
 from workbench.store.plan import Item
 from workbench.store.read import failed_item, fingerprint, read_file
 from workbench.store.report import FileReport, IngestReport
+from workbench.store.staging import staging
 from workbench.store.step import commit_step
 from workbench.store.tables import read_fixed
 from workbench.store.walk import Found, clock_for, find_files
@@ -204,7 +202,7 @@ def ingest(
     """
     begin = time.monotonic()
     found = find_files(paths, inside=root)
-    with _staging(root) as (batch, folder):
+    with staging(root) as (batch, folder):
         files = read_fixed(snapshot(root), "files")
         run = _Run(
             root=root, stated=stated, memory=parse_bytes(memory), readers=readers, progress=progress, batch=batch, folder=folder,
@@ -216,6 +214,8 @@ def ingest(
             run.commit()
         except KeyboardInterrupt:
             _interrupted(run, len(found))
+    if crowded(snapshot(root), MANY_FILES):
+        compact(root, more_than=MANY_FILES)
     now = snapshot(root)
     run.tell(0, "")
     told = tuple(run.reports[one.shown] for one in found)
@@ -245,31 +245,6 @@ def _interrupted(run: _Run, total: int) -> None:
     raise InterruptedWorkError(
         f"Stopped after {done} of {total} files; {kept} are in the store. Run the same command again to go on."
     ) from None
-
-
-@contextmanager
-def _staging(root: Path) -> Iterator[tuple[str, Path]]:
-    """Give an id and a folder of this ingest; the folder goes when it ends, by whatever end."""
-    parent = staging_folder(root)
-    for _ in range(100):
-        batch = f"b{time.strftime('%Y%m%d%H%M%S', time.gmtime())}{uuid4().hex[:6]}"
-        folder = parent / batch
-        try:
-            folder.mkdir(parents=True)
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise StoreError(
-                f"Cannot write to {root}: {error.strerror}. Choose a folder that you may write to."
-            ) from None
-        with try_hold(folder / "alive") as mine:
-            if mine and (folder / "alive").exists():  # else another process has just swept it away
-                try:
-                    yield batch, folder
-                finally:
-                    shutil.rmtree(folder, ignore_errors=True)
-                return
-    raise StoreError(f"Cannot prepare a folder in {parent}; check its rights.")
 
 
 def _report(item: Item, *, late: bool = False) -> FileReport:

@@ -11,13 +11,14 @@ from typing import Any
 
 import polars as pl
 
-from workbench.version import __version__
 from workbench.errors import StoreError, UnknownNameError
 from workbench.model.incident import Incidents
 from workbench.model.provenance import Provenance
 from workbench.model.selector import Selector
 from workbench.readers.base import Reader
 from workbench.store.catalog import catalog
+from workbench.store.check import StoreCheck, check, vacuum
+from workbench.store.compact import compact
 from workbench.store.dryrun import dry_run as look_only
 from workbench.store.engine import Engine, Parameters, ledger_paths
 from workbench.store.incidents import Jobs, find_incidents, select_events
@@ -32,6 +33,7 @@ from workbench.store.quarantine import Quarantine
 from workbench.store.report import IngestReport
 from workbench.store.sandbox import require_reading
 from workbench.store.seen import join_intervals
+from workbench.version import __version__
 
 __all__ = ["Store", "open"]
 
@@ -338,6 +340,32 @@ class Store:
     def versions(self) -> pl.DataFrame:
         """List the versions of the store, with when and why they were made."""
         return history(self.path).drop("versions")
+
+    def compact(self, *, more_than: int = 1) -> pl.DataFrame:
+        """Make few large files of many small ones; an ingest does so itself beyond 50 files a day.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``table, day, files_before, files_after, bytes_before, bytes_after``.
+        """
+        done = compact(self.path, more_than=more_than)
+        self.refresh()
+        return done
+
+    def check(self) -> StoreCheck:
+        """Look whether every file of this version is there, readable, and of the right size."""
+        return check(self.path, self._now)
+
+    def vacuum(self, *, keep: int | None = None, dry_run: bool = False) -> pl.DataFrame:
+        """Remove files that none of the ``keep`` newest versions (None: no version at all) needs.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``table, file, bytes`` of what goes.
+        """
+        return vacuum(self.path, keep=keep, dry_run=dry_run)
 
     def ledger_rows(self) -> pl.DataFrame:
         """Give the ledger as it is now; it is not part of a version."""
