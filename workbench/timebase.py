@@ -235,6 +235,20 @@ class LocalClock:
             self._last = int(wall[-1]) if repeated[-1] else None
         return low, high, exists
 
+    def trailing(self, local_us: NDArray[np.int64]) -> int:
+        """Count the last rows that lie in one repeated hour: what follows may tell which pass they are of.
+
+        Examples
+        --------
+        >>> quarter_to_three = np.array([to_us(datetime(2025, 10, 26, 2, 45, tzinfo=UTC))])
+        >>> LocalClock("Europe/Berlin").trailing(quarter_to_three), LocalClock("UTC").trailing(quarter_to_three)
+        (1, 0)
+        """
+        wall = np.asarray(local_us, dtype=np.int64)
+        first, second = _both_passes(wall, self._zone)
+        runs = _runs(first < second, wall)
+        return int(wall.size - runs[-1][0]) if runs and runs[-1][1] == wall.size else 0
+
     def _second_pass(self, block: NDArray[np.int64], *, continues: bool) -> int | None:
         """Give the index where the second pass begins; None where that stays open."""
         before = self._last if continues and self._last is not None else block[0]

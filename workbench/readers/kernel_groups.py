@@ -32,7 +32,7 @@ class Row(NamedTuple):
     role: str
     device: str | None
     code: str | None
-    port: str | None
+    upstream: str | None
     text: str
 
 
@@ -142,12 +142,12 @@ def family_rows(lines: pl.DataFrame, family: Family, *, goes_on: bool = False) -
         found.append(caught)
         rest = rest.filter(~fits)
     caught = pl.concat(found, how="diagonal") if found else rest.with_columns(role=pl.lit(""))
-    empty = [pl.lit(None, pl.String).alias(name) for name in ("device", "code", "port") if name not in caught.columns]
+    empty = [pl.lit(None, pl.String).alias(name) for name in ("device", "code", "upstream") if name not in caught.columns]
     pci = normal_pci_column(pl.col("device"))
     frame = caught.with_columns(*empty).with_columns(
         pci=pl.when(pci.is_not_null()).then("device"),
         device=pci.fill_null(pl.col("device")),
-        port=normal_pci_column(pl.col("port")) if family.device_kind == "pci" else pl.col("port"),
+        upstream=normal_pci_column(pl.col("upstream")),
     )
     return typed(frame).sort("row")
 
@@ -212,12 +212,12 @@ def _place_aer(rows: Iterable[Row], memory: Memory) -> list[Fate]:
     """A port says that an error came in; the device that it came from says which."""
     fates = []
     for row in rows:
-        key = (row.host, row.device or row.port)
+        key = (row.host, row.device or row.upstream)
         group = memory.within(key, row.ts, _AER_WINDOW)
         if row.role == "head" or (row.role == "bus" and (group is None or row.device in group[2])):
             started: list[Any] = [row.row, row.ts, set() if row.role == "head" else {row.device}]
-            memory.groups[key] = memory.groups[row.host, row.port or row.device] = started
-            fates.append(Fate(row.row, "aer", row.device or row.port))
+            memory.groups[key] = memory.groups[row.host, row.upstream or row.device] = started
+            fates.append(Fate(row.row, "aer", row.device or row.upstream))
         elif group is None:
             fates.append(Fate(row.row, None))
         else:
@@ -319,7 +319,7 @@ FAMILIES = (
             (
                 "head",
                 (
-                    rf"^(?P<driver>\S+) (?P<port>{PCI}): AER: (?P<multiple>Multiple )?(?P<code>{_AER_WHAT}) error "
+                    rf"^(?P<driver>\S+) (?P<upstream>{PCI}): AER: (?P<multiple>Multiple )?(?P<code>{_AER_WHAT}) error "
                     rf"(?:message )?received(?: from)?:? (?:(?P<device>{PCI})|id=)"
                 ),
             ),

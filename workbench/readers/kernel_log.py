@@ -84,7 +84,7 @@ def _read(source: Source, context: Context) -> Iterator[Batch]:
     log = _Log(context)
     for block in source.blocks():
         yield log.batch(lines_of(block))
-    yield log.end()
+    yield from log.end()
     yield from damage_batches(source)
 
 
@@ -94,6 +94,7 @@ class _Log:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._clock = None if context.zone is None else LocalClock(context.zone)
+        self._fold = stamps.FoldWait(self._clock, _walls)
         self._grammar = KernelGrammar()
         self._seen = Seen()
         self._uptime = -1  # latest microseconds since boot
@@ -104,8 +105,11 @@ class _Log:
 
     def batch(self, lines: Lines) -> Batch:
         """Read a block."""
-        rest = _in_order_of_parts(lines.frame).with_row_index("order")
-        parts, rejects = [], [lines.rejects]
+        return self._read(self._fold.ready(lines.frame), lines.rejects)
+
+    def _read(self, lines: pl.DataFrame, refused: pl.DataFrame) -> Batch:
+        rest = _in_order_of_parts(lines).with_row_index("order")
+        parts, rejects = [], [refused]
         for form, pattern in _FORMS.items():
             caught = rest.with_columns(pl.col("text").str.extract_groups(pattern).struct.unnest())
             fits = caught["prefix"].is_not_null()
@@ -123,11 +127,13 @@ class _Log:
         told = self._grammar.feed(_messages(timed.filter(fresh), self._context.host))
         return told.batch(skipped(counts), pl.concat([*rejects, odd]).sort("line"))
 
-    def end(self) -> Batch:
-        """Tell what was held back, and what the user should know."""
+    def end(self) -> Iterator[Batch]:
+        """Tell what waited or was held back, and what the user should know."""
+        if (waiting := self._fold.rest()) is not None:
+            yield self._read(waiting, frames.empty(frames.REJECTS))
         if self._open_hour:
             self._notes[f"{self._open_hour} lines lie in the hour that autumn repeats: either pass is possible"] = None
-        return self._grammar.finish().batch(skipped({}), frames.empty(frames.REJECTS), tuple(self._notes))
+        yield self._grammar.finish().batch(skipped({}), frames.empty(frames.REJECTS), tuple(self._notes))
 
     def _unstamped(self, rest: pl.DataFrame, timed: pl.DataFrame) -> tuple[dict[str, int], pl.DataFrame]:
         """Tell blanks, headers and continuations from lines that no kernel wrote."""
@@ -195,6 +201,12 @@ class _Log:
             return self._seen.is_new(timed["text"])
         fresh = self._seen.is_new(timed["text"].filter(exact))
         return pl.repeat(value=True, n=timed.height, eager=True).scatter(exact.arg_true(), fresh)
+
+
+def _walls(lines: pl.DataFrame) -> pl.DataFrame:
+    """Give the wall clocks of the lines of ``dmesg -T``."""
+    parts = lines.with_columns(pl.col("text").str.extract_groups(_FORMS["wall"]).struct.unnest())
+    return parts.select("line", wall=_local_wall()).drop_nulls()
 
 
 def _local_wall() -> pl.Expr:

@@ -34,7 +34,7 @@ LINE = pl.Schema(
         "text": pl.String(),
     }
 )
-_BASE = {*LINE, "row", "role", "kind", "code", "device", "device_kind", "port_row"}
+_BASE = {*LINE, "row", "role", "kind", "code", "device", "device_kind"}
 _CANDIDATE = "|".join(
     [
         r"NVRM: |SXid \(|AER: |PCIe Bus Error|error status/mask|TLP Header|   \[|\[Hardware Error\]|oom|ut of memory",
@@ -191,7 +191,7 @@ class KernelGrammar:
 
 
 def _rows(found: pl.DataFrame) -> list[Row]:
-    columns = ("row", "host", "ts", "role", "device", "code", "port", "text")
+    columns = ("row", "host", "ts", "role", "device", "code", "upstream", "text")
     return [Row(*values) for values in found.select(columns).iter_rows()]
 
 
@@ -237,7 +237,7 @@ def _enriched(events: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
     told = [
         name
         for name in more.columns
-        if name not in _BASE | {"owner", "placed", "port", "pci", "uuid", "serial"}
+        if name not in _BASE | {"owner", "placed", "upstream", "pci", "uuid", "serial"}
         and more[name].null_count() < more.height
     ]
     gathered = [pl.col(name).str.join(",") if name == "error" else pl.col(name).drop_nulls().first() for name in told]

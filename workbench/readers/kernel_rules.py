@@ -65,6 +65,7 @@ _NVME = {
     "Device not ready": "not_ready",
     "Removing after probe failure": "removed",
 }
+_TARGET = r"(?P<target>[A-Za-z0-9_]+-(?:OST|MDT|MGT)[0-9a-fA-F]{0,4})"  # what follows is a pointer
 _LUSTRE = {
     "was lost": "lost",
     "Connection restored": "restored",
@@ -132,14 +133,19 @@ LINE_RULES = (
     Rule(
         kind="lustre",
         find="Lustre: ",
-        pattern=r"^Lustre: .*?(?P<target>[A-Za-z0-9_]+-(?:OST|MDT|MGT)[0-9a-fA-F]{0,4}).*?"
-        r"(?P<code>was lost|Connection restored|was evicted)(?:.*?(?P<nid>[0-9a-zA-Z.:]+@\w+))?",
+        pattern=rf"^Lustre: .*?{_TARGET}.*?(?:\(at (?P<nid>[^)\s]+)\) )?(?P<code>was lost)",
+        codes=_LUSTRE,
+    ),
+    Rule(
+        kind="lustre",
+        find="Lustre: ",
+        pattern=rf"^Lustre: .*?{_TARGET}.*?(?P<code>Connection restored|was evicted)(?:.*\(at (?P<nid>[^)\s]+)\))?",
         codes=_LUSTRE,
     ),
     Rule(
         kind="lustre",
         find="LustreError: ",
-        pattern=r"^LustreError: (?:.*?(?P<target>[A-Za-z0-9_]+-(?:OST|MDT|MGT)[0-9a-fA-F]{0,4}))?"
+        pattern=rf"^LustreError: (?:.*?{_TARGET})?"
         r"(?:.*?(?P<code>was evicted))?(?:.*? rc = (?P<rc>-?\d+))?",
         codes=_LUSTRE,
         code="error",

@@ -6,6 +6,7 @@ are read. ``promtool tsdb dump`` writes the name inside the braces; that is read
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -42,6 +43,8 @@ _PARTS = {
     "counter": ("_total",),
     "info": ("_info",),
 }
+_UNAME = re.compile(rb'^node_uname_info\{[^\n]*nodename="([^"\\\n]+)"[^\n]*\n', re.MULTILINE)
+_PEEK_BYTES = 4 * 1024 * 1024  # a scrape of node_exporter is smaller
 _NOT_UTF8 = "not UTF-8"
 _TAKEN_MISSING = "sample without a time: state when it was taken (taken_at in a mapping file)"
 _BAD_TIME = "impossible time stamp"
@@ -63,11 +66,17 @@ def _recognise(head: bytes, context: Context) -> Match | None:
 
 
 def _read(source: Source, context: Context) -> Iterator[Batch]:
-    exposition = _Exposition(context)
+    exposition = _Exposition(context, nodename=_nodename(source.head(_PEEK_BYTES)))
     for block in source.blocks():
         yield exposition.batch(lines_of(block, complete=frozenset({_EOF})))
     yield exposition.end()
     yield from damage_batches(source)
+
+
+def _nodename(head: bytes) -> str | None:
+    """Give the name that ``node_uname_info`` states, where the file's first scrapes are of one host."""
+    told = {line[1] for line in _UNAME.finditer(head) if b'instance="' not in line[0]}
+    return told.pop().decode(errors="replace") if len(told) == 1 else None
 
 
 @dataclass
@@ -75,9 +84,9 @@ class _Exposition:
     """What is known from block to block."""
 
     context: Context
+    nodename: str | None  # for series that name no host
     kinds: dict[str, tuple[str, int]] = field(default_factory=dict)  # TYPE, and its line
     units: dict[str, tuple[str, int]] = field(default_factory=dict)
-    nodename: str | None = None
     seen: SeenSamples = field(default_factory=SeenSamples)
     counts: dict[str, int] = field(default_factory=dict)  # of what the user should know
     notes: dict[str, None] = field(default_factory=dict)
@@ -128,7 +137,7 @@ class _Exposition:
 
     def _made(self, parsed: Parsed, counts: dict[str, int], rejects: list[pl.DataFrame]) -> Batch:
         wide = exposition_who.wide_labels(parsed.names, parsed.labels)
-        self._learn_node(wide)
+        self._check_node(wide)
         who = exposition_who.who_of(wide, nodename=self.nodename, host=self.context.host)
         left = exposition_who.label_json(who, parsed.labels)
         who = who.join(left, on="id", how="left", maintain_order="left").with_columns(pl.col("labels").fill_null("{}"))
@@ -144,14 +153,12 @@ class _Exposition:
         rejects += [odd, rejected(rows.filter((fresh == "conflict").fill_null(value=False)), _CONFLICT)]
         return self._batch(who, rows.filter(fresh.is_null()), counts, pl.concat(rejects).sort("line"))
 
-    def _learn_node(self, wide: pl.DataFrame) -> None:
-        """Take the host's name from ``node_uname_info`` where it is the only one of the file."""
-        named = wide.filter((pl.col("metric") == "node_uname_info") & pl.col("nodename").is_not_null())
-        names = named.filter(pl.col("instance").is_null())["nodename"].unique().to_list()
-        if len(names) == 1 and self.nodename in (None, names[0]):
-            self.nodename = names[0]
-        elif names:
-            self.notes["several nodename labels in one file: its series without an instance label have no host"] = None
+    def _check_node(self, wide: pl.DataFrame) -> None:
+        """Stop naming a host as soon as the file turns out to be of several."""
+        named = (pl.col("metric") == "node_uname_info") & pl.col("instance").is_null()
+        names = wide.filter(named & pl.col("nodename").is_not_null())["nodename"].unique().to_list()
+        if any(name != self.nodename for name in names):
+            self.notes["several nodename labels in one file: series without an instance label have no host"] = None
             self.nodename = None
 
     def _meanings(self, who: pl.DataFrame) -> pl.DataFrame:

@@ -127,11 +127,11 @@ class Source:
         """Close the file; what was read stays."""
         self._stream.close()
 
-    def head(self) -> bytes:
-        """Give the first ``HEAD_BYTES`` of the content without consuming them."""
-        if len(self._head) < HEAD_BYTES:
-            self._head += self._pull(HEAD_BYTES - len(self._head))
-        return self._head
+    def head(self, size: int = HEAD_BYTES) -> bytes:
+        """Give the first ``size`` bytes of the content without consuming them; ask before ``blocks``."""
+        if len(self._head) < size:
+            self._head += self._pull(size - len(self._head))
+        return self._head[:size]
 
     def blocks(self) -> Iterator[Block]:
         """Give the content once, as blocks of whole lines; then ``damage`` is known.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import polars as pl
 
@@ -9,6 +11,7 @@ from workbench.timebase import LocalClock, YearClock
 
 __all__ = [
     "CLOCK_MISSING",
+    "FoldWait",
     "ISO_PATTERN",
     "MONTHS",
     "fraction_us",
@@ -151,6 +154,46 @@ def to_utc(frame: pl.DataFrame, clock: LocalClock | None) -> pl.DataFrame:
     return frame.with_columns(
         ts=pl.col("low"), ts_low=pl.col("low"), ts_high=pl.col("high") + pl.col("resolution") - 1
     ).drop("wall", "offset", "resolution", "low", "high")
+
+
+class FoldWait:
+    """Lets lines wait that end a block in the hour that autumn repeats, until that hour is over.
+
+    Which pass they are of is told by the lines that follow, so they are read with the next block.
+
+    Parameters
+    ----------
+    clock : LocalClock or None
+        None: no line waits.
+    walls : callable
+        Gives ``line`` and ``wall`` (microseconds) of the lines of a frame whose time is local.
+    """
+
+    LIMIT = 2_000_000  # lines; an hour that holds more is read in parts
+    _PEEK = 500
+
+    def __init__(self, clock: LocalClock | None, walls: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
+        self._clock = clock
+        self._walls = walls
+        self._kept: pl.DataFrame | None = None
+
+    def ready(self, lines: pl.DataFrame) -> pl.DataFrame:
+        """Give the lines that can be read now, those that waited first."""
+        lines = lines if self._kept is None else pl.concat([self._kept, lines])
+        self._kept = None
+        if self._clock is None or lines.height > self.LIMIT or not self._trailing(self._walls(lines.tail(self._PEEK))):
+            return lines
+        local = self._walls(lines)
+        first = local["line"][-self._trailing(local)]
+        self._kept = lines.filter(pl.col("line") >= first)
+        return lines.filter(pl.col("line") < first)
+
+    def rest(self) -> pl.DataFrame | None:
+        """Give the lines that still wait at the end of the file."""
+        return self._kept
+
+    def _trailing(self, local: pl.DataFrame) -> int:
+        return 0 if self._clock is None else self._clock.trailing(local["wall"].to_numpy())
 
 
 def _local(frame: pl.DataFrame, local: pl.Series, clock: LocalClock | None) -> pl.DataFrame:

@@ -7,6 +7,7 @@ zone is read with what the user states; without it the line waits as a curable r
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 
 import polars as pl
 
@@ -57,7 +58,7 @@ def _read(source: Source, context: Context) -> Iterator[Batch]:
     log = _Log(context)
     for block in source.blocks():
         yield log.batch(lines_of(block))
-    yield log.end()
+    yield from log.end()
     yield from damage_batches(source)
 
 
@@ -67,6 +68,7 @@ class _Log:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._clock = None if context.zone is None else LocalClock(context.zone)
+        self._fold = stamps.FoldWait(self._clock, self._walls)
         self._years = None if context.year is None else YearClock(context.year)
         self._grammar = KernelGrammar()
         self._seen = Seen()
@@ -75,7 +77,10 @@ class _Log:
 
     def batch(self, lines: Lines) -> Batch:
         """Read a block."""
-        frame = lines.frame.with_columns(pl.col("text").str.extract_groups(_PREFIX).struct.unnest())
+        return self._read(self._fold.ready(lines.frame), lines.rejects)
+
+    def _read(self, lines: pl.DataFrame, refused: pl.DataFrame) -> Batch:
+        frame = lines.with_columns(pl.col("text").str.extract_groups(_PREFIX).struct.unnest())
         stamped = frame["prefix"].is_not_null()
         counts, odd = self._unstamped(frame.filter(~stamped), frame.filter(stamped))
         timed, bad = self._timed(frame.filter(stamped))
@@ -85,14 +90,15 @@ class _Log:
         kernel = (rows["program"] == "kernel").fill_null(value=False)
         told = self._grammar.feed(rows.filter(kernel).select(LINE.names()).cast(LINE))
         told = told_with(told, program_events(rows.filter(~kernel)))
-        return told.batch(skipped(counts), pl.concat([lines.rejects, odd, bad]).sort("line"))
+        return told.batch(skipped(counts), pl.concat([refused, odd, bad]).sort("line"))
 
-    def end(self) -> Batch:
-        """Tell what was held back, and what the user should know."""
+    def end(self) -> Iterator[Batch]:
+        """Tell what waited or was held back, and what the user should know."""
+        if (waiting := self._fold.rest()) is not None:
+            yield self._read(waiting, frames.empty(frames.REJECTS))
         hour = f"{self._open_hour} lines lie in the hour that autumn repeats: either pass is possible"
-        return self._grammar.finish().batch(
-            skipped({}), frames.empty(frames.REJECTS), [hour] if self._open_hour else []
-        )
+        notes = [hour] if self._open_hour else []
+        yield self._grammar.finish().batch(skipped({}), frames.empty(frames.REJECTS), notes)
 
     def _unstamped(self, rest: pl.DataFrame, stamped: pl.DataFrame) -> tuple[dict[str, int], pl.DataFrame]:
         text = pl.col("text")
@@ -111,17 +117,8 @@ class _Log:
 
     def _timed(self, lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Give the lines with ``ts``, ``ts_low`` and ``ts_high``, and the rejects of those without."""
-        bsd = lines["month"].is_not_null()
-        yearless = bsd & lines["year"].is_null()
-        digits = pl.coalesce("fraction", "decimals")
-        iso = stamps.iso_wall(pl.col("date"), pl.col("time"), pl.col("fraction"), pl.col("offset"))
-        lines = lines.with_columns(*iso).with_columns(resolution=stamps.resolution_us(digits))
-        for which, year in ((yearless, None), (bsd & ~yearless, "year")):
-            if which.any():
-                lines = lines.with_columns(
-                    wall=lines["wall"].scatter(which.arg_true(), self._wall(lines.filter(which), year))
-                )
-        timed = stamps.to_utc(lines, self._clock)
+        yearless = lines["month"].is_not_null() & lines["year"].is_null()
+        timed = stamps.to_utc(_walled(lines, self._years), self._clock)
         if self._years is None and yearless.any():
             missing = _BOTH_MISSING if self._clock is None else _YEAR_MISSING
             timed = timed.with_columns(
@@ -133,21 +130,42 @@ class _Log:
         self._open_hour += int((timed["ts_high"] - timed["ts_low"] > 999_999).sum())
         return timed.filter(good), rejected(bad, pl.col("reason")).with_columns(curable=bad["curable"])
 
-    def _wall(self, lines: pl.DataFrame, year: str | None) -> pl.Series:
-        parts = lines.select("month", "day", "clock", fraction="decimals")
-        if year is None:
-            # Without a year the lines are rejected; the place in some year serves until then.
-            return stamps.month_wall(parts, self._years if self._years is not None else YearClock(2000))
-        written = lines[year].cast(pl.Int64)
-        walls = [stamps.month_wall(parts.filter(written == one), YearClock(one)) for one in written.unique()]
-        places = [(written == one).arg_true() for one in written.unique()]
-        return pl.DataFrame({"at": pl.concat(places), "wall": pl.concat(walls)}).sort("at")["wall"]
+    def _walls(self, lines: pl.DataFrame) -> pl.DataFrame:
+        """Give the wall clocks of the lines without a zone; the years go on as if these were read."""
+        parts = lines.with_columns(pl.col("text").str.extract_groups(_PREFIX).struct.unnest())
+        walled = _walled(parts.filter(pl.col("prefix").is_not_null()), copy(self._years))
+        return walled.filter(pl.col("offset").is_null()).select("line", "wall").drop_nulls()
 
     def _fresh(self, timed: pl.DataFrame) -> pl.Series:
         """Tell which lines were not met before; to the second, equal lines may be two messages."""
         exact = (timed["ts_high"] == timed["ts_low"]).fill_null(value=False)
         fresh = self._seen.is_new(timed["text"].filter(exact))
         return pl.repeat(value=True, n=timed.height, eager=True).scatter(exact.arg_true(), fresh)
+
+
+def _walled(lines: pl.DataFrame, years: YearClock | None) -> pl.DataFrame:
+    """Add ``wall``, ``offset`` and ``resolution`` to lines of both styles."""
+    bsd = lines["month"].is_not_null()
+    yearless = bsd & lines["year"].is_null()
+    iso = stamps.iso_wall(pl.col("date"), pl.col("time"), pl.col("fraction"), pl.col("offset"))
+    digits = pl.coalesce("fraction", "decimals")
+    lines = lines.with_columns(*iso).with_columns(resolution=stamps.resolution_us(digits))
+    for which in (yearless, bsd & ~yearless):
+        if which.any():
+            own = _bsd_wall(lines.filter(which), years)
+            lines = lines.with_columns(wall=lines["wall"].scatter(which.arg_true(), own))
+    return lines
+
+
+def _bsd_wall(lines: pl.DataFrame, years: YearClock | None) -> pl.Series:
+    parts = lines.select("month", "day", "clock", fraction="decimals")
+    if lines["year"][0] is None:
+        # Without a year the lines are rejected; the place in some year serves until then.
+        return stamps.month_wall(parts, YearClock(2000) if years is None else years)
+    written = lines["year"].cast(pl.Int64)
+    walls = [stamps.month_wall(parts.filter(written == one), YearClock(one)) for one in written.unique()]
+    places = [(written == one).arg_true() for one in written.unique()]
+    return pl.DataFrame({"at": pl.concat(places), "wall": pl.concat(walls)}).sort("at")["wall"]
 
 
 def _named(timed: pl.DataFrame, host: str | None) -> pl.DataFrame:
