@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from workbench.errors import SpecificationError, UnknownNameError, UsageError
-from workbench.simulator.layout import Hazard
+from workbench.simulator.layout import Hazard, Site
 from workbench.simulator.plants import PRECURSORS, Plant, Role, null_plants
 from workbench.simulator.world import make_world
 
@@ -104,7 +104,7 @@ def test_shapes_without_failure_come_in_three_percent_of_two_hour_windows(world)
 
 def test_a_requeued_job_is_young_again_and_a_stopped_one_is_not():
     for requeue in (False, True):
-        world = make_world(seed=8, failures=20, hosts=32, days=2, plants=[], requeue=requeue)
+        world = make_world(seed=8, failures=20, hosts=32, days=2, plants=[], site=Site(requeue=requeue))
         young = []
         for failure in world.failures:
             minute = int((failure.true_us - world.ts_us[0]) // (60 * 10**6))
@@ -197,6 +197,8 @@ def test_wrong_sizes_and_plants_are_told():
         make_world(seed=1, failures=500, hosts=16, days=1)
     with pytest.raises(UsageError, match="No world of 0 hosts"):
         make_world(seed=1, hosts=0)
+    with pytest.raises(UsageError, match="is no site"):
+        make_world(seed=1, site=Site(job_hosts=(8, 4)))
     with pytest.raises(SpecificationError) as caught:
         make_world(
             seed=1, plants=[Plant(name="a", role=Role.RAMP, share=2.0), Plant(name="a", role=Role.NOISE, base="pink")]

@@ -19,6 +19,7 @@ __all__ = ["Course", "run_course"]
 STOP = 15  # minutes that the whole job stands still
 YOUNG = 30  # minutes
 SMOOTHING = 10.0  # minutes, of the load in the temperature
+_MEMORY = float(np.exp(-1.0 / 60.0))  # of the drivers: 60 minutes
 _IDLE = 0.03
 _INFINITY = float("inf")
 
@@ -242,52 +243,52 @@ def _draw(layout: Layout, hazard: Hazard, seed: int) -> tuple[_Drivers, Course]:
     """Draw all that does not depend on the failures."""
     n, width, rack = layout.entities, layout.width, layout.rack_of[layout.host_of]
     racks = int(layout.rack_of[-1]) + 1
-    time = np.arange(width)
-    day = np.sin(2.0 * np.pi * time / 1440.0)
-    memory = float(np.exp(-1.0 / 60.0))  # 60 minutes
-    z, u = ar1(stream(seed, "z"), n, width, memory), ar1(stream(seed, "u"), n, width, memory)
+    day = np.sin(2.0 * np.pi * np.arange(width) / 1440.0)
+    z, u = ar1(stream(seed, "z"), n, width, _MEMORY), ar1(stream(seed, "u"), n, width, _MEMORY)
     # each half holds for a quarter of the time
-    halves = np.stack([ar1(stream(seed, f"half {k}"), n, width, memory) > 0.6745 for k in range(4)])
-    halves = halves.reshape(2, 2, n, width)
+    halves = np.stack([ar1(stream(seed, f"half {k}"), n, width, _MEMORY) > 0.6745 for k in range(4)])
     rng = stream(seed, "places")
     frailty = rng.normal(0.0, hazard.frailty_sd, size=n)
     begin = int(rng.integers(int(0.35 * width), max(int(0.35 * width) + 1, int(0.8 * width))))
-    epoch = (begin, min(width, begin + 180))
-    cooled = np.isin(np.arange(racks), rng.permutation(racks)[: max(1, round(0.2 * racks))])
-    lemon = int(np.argmax(frailty))
     inlet = 22.0 + 1.5 * day + ar1(stream(seed, "inlet"), racks, width, 0.995)
-    within = (time >= epoch[0]) & (time < epoch[1])
-    static = frailty[:, None] + hazard.z * z + hazard.u * u
-    static += hazard.pair * (halves[0, 0] & halves[0, 1]) + hazard.pair * (halves[1, 0] & halves[1, 1])
-    static += within * (hazard.epoch + hazard.cooling * cooled[rack][:, None])
-    static[lemon] += hazard.lemon
+    empty = np.zeros((0, 0), dtype=np.float32)
+    course = Course(
+        layout=layout,
+        job=empty.astype(np.int32),
+        jobs=(),
+        load=empty,
+        temperature=empty,
+        inlet_c=inlet,
+        z=z.astype(np.float32),
+        u=u.astype(np.float32),
+        halves=halves.reshape(2, 2, n, width),
+        frailty=frailty,
+        epoch=(begin, min(width, begin + 180)),
+        cooled=np.isin(np.arange(racks), rng.permutation(racks)[: max(1, round(0.2 * racks))]),
+        lemon=int(np.argmax(frailty)),
+        hits=(),
+        base=0.0,
+    )
     lanes = 2 * (-(-layout.hosts // layout.job_hosts[1]))
     drivers = _Drivers(
         wander=0.10 * ar1(stream(seed, "job load"), lanes, width, 0.98) + 0.04 * day,
         own_load=0.05 * ar1(stream(seed, "own load"), n, width, 0.95),
         own_temperature=inlet[rack] + 1.2 * ar1(stream(seed, "own temperature"), n, width, 0.99),
-        static=static,
+        static=hazard.z * z + hazard.u * u + _static(course, hazard),
         threshold=np.log(stream(seed, "failures").standard_exponential((n, width))),
     )
-    empty = np.zeros((0, 0))
-    course = Course(
-        layout=layout,
-        job=empty.astype(np.int32),
-        jobs=(),
-        load=empty.astype(np.float32),
-        temperature=empty.astype(np.float32),
-        inlet_c=inlet,
-        z=z.astype(np.float32),
-        u=u.astype(np.float32),
-        halves=halves,
-        frailty=frailty,
-        epoch=epoch,
-        cooled=cooled,
-        lemon=lemon,
-        hits=(),
-        base=0.0,
-    )
     return drivers, course
+
+
+def _static(course: Course, hazard: Hazard) -> Floats:
+    """(entity, T) log hazard of trait, conjunctions, epoch and cooling incident."""
+    time, rack = np.arange(course.layout.width), course.layout.rack_of[course.layout.host_of]
+    (a, b), (c, d) = course.halves
+    within = (time >= course.epoch[0]) & (time < course.epoch[1])
+    static: Floats = course.frailty[:, None] + hazard.pair * (a & b) + hazard.pair * (c & d)
+    static += within * (hazard.epoch + hazard.cooling * course.cooled[rack][:, None])
+    static[course.lemon] += hazard.lemon
+    return static
 
 
 def _calibrate(start: _Run, wanted: int) -> tuple[_Run, list[Hit], float]:

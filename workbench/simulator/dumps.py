@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from workbench.errors import UsageError
 from workbench.simulator.exposition import Series, text_file, write_scrapes
 from workbench.simulator.kernel_text import kernel_lines, write_kernel_logs
+from workbench.simulator.layout import Site
 from workbench.simulator.naming import Names, names_of
 from workbench.simulator.noise import Floats, stream
 from workbench.simulator.physical import printed, readings, reloads_of
@@ -177,9 +178,7 @@ def _world(story: Scenario, seed: int) -> World:
         days=story.days,
         plants=[*(channel.plant for channel in story.channels if channel.plant is not None), _LEMON],
         gpus_per_host=story.gpus,
-        rack_size=story.rack_size,
-        job_hosts=story.job_hosts,
-        requeue=True,
+        site=Site(rack_size=story.rack_size, job_hosts=story.job_hosts, requeue=True),
         kinds=tuple(story.outcome),
         hazard=story.hazard,
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["COOL_DOWN", "REST", "WARM_UP", "Hazard", "Hit", "Layout", "episodes_of"]
+__all__ = ["COOL_DOWN", "REST", "WARM_UP", "Hazard", "Hit", "Layout", "Site", "episodes_of"]
 
 WARM_UP = 400  # minutes without failures, so that every one has six hours of its own baseline
 COOL_DOWN = 45  # minutes at the end without failures, so that late records and consequences are seen
@@ -48,6 +48,31 @@ class Hazard:
     epoch: float = 1.6
     cooling: float = 1.5
     lemon: float = 1.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """What a cluster is like, apart from its size.
+
+    Attributes
+    ----------
+    rack_size : int
+        Hosts of a rack.
+    job_hosts : (int, int)
+        Hosts of the small and of the large jobs.
+    requeue : bool
+        False: a stopped job goes on and its age counts on. True: it goes on as a new job, young again.
+    gap_share : float
+        Share of host-hours in which nothing was collected (NaN in every signal, load and temperature).
+    start_us : int
+        UTC microseconds of the first minute; 2026-03-02T00:00:00Z, a Monday, if not given.
+    """
+
+    rack_size: int = 8
+    job_hosts: tuple[int, int] = (16, 32)
+    requeue: bool = False
+    gap_share: float = 0.01
+    start_us: int = 1_772_409_600_000_000
 
 
 @dataclass(frozen=True, kw_only=True)

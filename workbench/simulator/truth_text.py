@@ -14,7 +14,7 @@ from workbench.simulator.scenarios import Channel, Scenario
 from workbench.simulator.world import World
 from workbench.timebase import format_us, from_us
 
-__all__ = ["event_signals", "mapping_text", "readme_text", "truth_of_dump"]
+__all__ = ["dumped", "event_signals", "mapping_text", "readme_text", "truth_of_dump"]
 
 _NEVER = ("REFUTED", "UNDECIDED")
 _TRAIT_OF_EVENTS = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from workbench.errors import UnknownNameError, UsageError
 from workbench.model.incident import Incident
 from workbench.simulator.course import Course, run_course
-from workbench.simulator.layout import Hazard, Layout, episodes_of
+from workbench.simulator.layout import Hazard, Layout, Site, episodes_of
 from workbench.simulator.noise import Floats, stream
 from workbench.simulator.plants import Plant, Truth, check_plants, default_plants
 from workbench.simulator.signals import Moment, View, draw_signal, truth_of, view_of
@@ -19,8 +19,6 @@ from workbench.timebase import MICROS, from_us
 
 __all__ = ["Failure", "SignalFacts", "Signals", "World", "make_world"]
 
-#: 2026-03-02T00:00:00Z, a Monday.
-START_US = 1_772_409_600 * MICROS
 LATEST_S = 600.0  # a watchdog records up to ten minutes late
 _STEP_S = 60.0
 
@@ -179,7 +177,7 @@ class World:
         )
 
 
-def make_world(  # noqa: PLR0913  # each sets one size of the world; all but the seed have the study's value
+def make_world(  # noqa: PLR0913 - all by keyword, and all but the seed have the value of the study
     *,
     seed: int,
     failures: int = 50,
@@ -188,13 +186,9 @@ def make_world(  # noqa: PLR0913  # each sets one size of the world; all but the
     days: float = 4.0,
     plants: Sequence[Plant] | None = None,
     gpus_per_host: int = 0,
-    rack_size: int = 8,
-    job_hosts: tuple[int, int] = (16, 32),
-    requeue: bool = False,
     kinds: Sequence[str] = ("failure",),
     hazard: Hazard | None = None,
-    gap_share: float = 0.01,
-    start_us: int = START_US,
+    site: Site | None = None,
 ) -> World:
     """Make a fleet with planted truth.
 
@@ -220,19 +214,11 @@ def make_world(  # noqa: PLR0913  # each sets one size of the world; all but the
         true precursor: :func:`~workbench.simulator.plants.null_plants`.
     gpus_per_host : int
         0: hosts are the entities. 1 or more: GPUs are; shapes are planted on the failing GPU only.
-    rack_size : int
-        Hosts of a rack.
-    job_hosts : (int, int)
-        Hosts of the small and of the large jobs.
-    requeue : bool
-        False: a stopped job goes on and its age counts on. True: it goes on as a new job, young again.
     kinds : sequence of str
         Kinds of failure, equally likely; a plant may ask for one of them.
     hazard : Hazard, optional
-    gap_share : float
-        Share of host-hours in which nothing was collected (NaN in every signal, load and temperature).
-    start_us : int
-        UTC microseconds of the first minute.
+    site : Site, optional
+        Racks, jobs, gaps and start; None: those of the study.
 
     Raises
     ------
@@ -243,7 +229,7 @@ def make_world(  # noqa: PLR0913  # each sets one size of the world; all but the
 
     References
     ----------
-    Shapes and sizes are those of the study that chose the tests (docs/statistics.md).
+    Shapes and sizes are those of the study on which the tests of this package were chosen.
 
     Examples
     --------
@@ -251,32 +237,22 @@ def make_world(  # noqa: PLR0913  # each sets one size of the world; all but the
     >>> world.scope, len(world.entities), world.failures[0].entity // 2 == world.failures[0].host
     ('gpu', 32, True)
     """
-    layout = replace(_layout(hosts, days, gpus_per_host, rack_size), job_hosts=job_hosts, requeue=requeue)
-    if seed < 0 or not kinds or not 0.0 <= gap_share < 1.0 or not 1 <= job_hosts[0] <= job_hosts[1]:
-        raise UsageError(
-            "make_world needs seed >= 0, a kind of failure, 0 <= gap_share < 1 and job_hosts that do not shrink."
-        )
+    site = site or Site()
+    layout = _layout(hosts, days, gpus_per_host, site)
+    if seed < 0 or not kinds:
+        raise UsageError("make_world needs seed >= 0 and at least one kind of failure.")
     scope = "gpu" if gpus_per_host else "host"
     planted = check_plants(tuple(default_plants() if plants is None else plants), scope=scope)
-    course = _with_episodes(layout, hazard or Hazard(), seed, (failures, episodes or 0))
-    sites = _failures(course, tuple(kinds), seed, start_us)
-    age = _age_minutes(course)
-    gap = _gaps(layout, gap_share, seed)
-    moments = tuple(
-        Moment(
-            entity=site.entity,
-            host=site.host,
-            true=int((site.true_us - start_us) // (60 * MICROS)),
-            recorded=int((site.recorded_us - start_us) // (60 * MICROS)),
-            kind=site.kind,
-        )
-        for site in sites
-    )
-    views = {name: view_of(course, name, age=age, gap=gap, moments=moments) for name in ("host", "gpu")}
     by_name = {plant.name: plant for plant in planted}
+    course = _with_episodes(layout, hazard or Hazard(), seed, (failures, episodes or 0))
+    recorded = _failures(course, tuple(kinds), seed, site.start_us)
+    age, gap = _age_minutes(course), _gaps(layout, site.gap_share, seed)
+    moments = _moments(recorded, site.start_us)
+    views = {name: view_of(course, name, age=age, gap=gap, moments=moments) for name in ("host", "gpu")}
     host_of, rack_of = layout.host_of, layout.rack_of
     hidden = gap[host_of]
     host_names = tuple(f"sim/node{host + 1:03d}" for host in range(hosts))
+    size = f"{hosts} hosts x {gpus_per_host or 1}, {days:g} days, {len(recorded)} failures"
     return World(
         scope=scope,
         entities=_entity_names(host_names, gpus_per_host, seed),
@@ -284,28 +260,51 @@ def make_world(  # noqa: PLR0913  # each sets one size of the world; all but the
         racks=tuple(f"sim/rack:r{rack + 1:02d}" for rack in range(int(rack_of[-1]) + 1)),
         host_of=host_of,
         rack_of=rack_of,
-        ts_us=start_us + np.arange(layout.width, dtype=np.int64) * 60 * MICROS,
+        ts_us=site.start_us + np.arange(layout.width, dtype=np.int64) * 60 * MICROS,
         load=np.where(hidden, np.nan, course.load.astype(np.float64)),
         temperature=np.where(hidden, np.nan, course.temperature.astype(np.float64)),
         job=course.job[host_of],
         job_age_s=60.0 * age[host_of],
         signals=Signals(by_name, views, seed),
-        failures=sites,
+        failures=recorded,
         episodes=episodes_of(course.hits, layout),
         truth={name: truth_of(views[plant.scope], plant, seed=seed) for name, plant in by_name.items()},
         plants=by_name,
         course=course,
-        inputs=f"simulated world, seed {seed}: {hosts} hosts x {gpus_per_host or 1}, {days:g} days, {len(sites)} failures",
+        inputs=f"simulated world, seed {seed}: {size}",
     )
 
 
-def _layout(hosts: int, days: float, gpus_per_host: int, rack_size: int) -> Layout:
-    if hosts < 1 or not 0.5 <= days <= 366 or gpus_per_host < 0 or rack_size < 1:
-        raise UsageError(
-            f"No world of {hosts} hosts, {days:g} days, {gpus_per_host} GPUs a host and racks of {rack_size}; "
-            "expected at least 1 host, 0.5 to 366 days, 0 GPUs or more, racks of at least 1."
+def _moments(recorded: tuple[Failure, ...], start_us: int) -> tuple[Moment, ...]:
+    minute_us = 60 * MICROS
+    return tuple(
+        Moment(
+            entity=failure.entity,
+            host=failure.host,
+            true=(failure.true_us - start_us) // minute_us,
+            recorded=(failure.recorded_us - start_us) // minute_us,
+            kind=failure.kind,
         )
-    return Layout(hosts=hosts, rack_size=rack_size, per_host=max(1, gpus_per_host), width=round(days * 1440))
+        for failure in recorded
+    )
+
+
+def _layout(hosts: int, days: float, gpus_per_host: int, site: Site) -> Layout:
+    if hosts < 1 or not 0.5 <= days <= 366 or gpus_per_host < 0:
+        raise UsageError(
+            f"No world of {hosts} hosts, {days:g} days and {gpus_per_host} GPUs a host; "
+            "expected at least 1 host, 0.5 to 366 days, 0 GPUs or more."
+        )
+    if site.rack_size < 1 or not 1 <= site.job_hosts[0] <= site.job_hosts[1] or not 0.0 <= site.gap_share < 1.0:
+        raise UsageError(f"{site} is no site: expected racks and jobs of 1 host or more, and 0 <= gap_share < 1.")
+    return Layout(
+        hosts=hosts,
+        rack_size=site.rack_size,
+        per_host=max(1, gpus_per_host),
+        width=round(days * 1440),
+        job_hosts=site.job_hosts,
+        requeue=site.requeue,
+    )
 
 
 def _with_episodes(layout: Layout, hazard: Hazard, seed: int, wanted: tuple[int, int]) -> Course:
