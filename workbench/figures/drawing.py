@@ -45,7 +45,7 @@ DARK = (
 STYLE = (
     ".wb-svg{display:block;max-width:100%;height:auto}"
     ".wb-svg text{font:11px system-ui,sans-serif;fill:var(--wb-fg)}"
-    ".wb-svg .dim{fill:var(--wb-dim)}.wb-svg .strong{font-weight:600}.wb-svg .end{text-anchor:end}"
+    ".wb-svg text.dim{fill:var(--wb-dim);paint-order:stroke;stroke:var(--wb-bg);stroke-width:2px}.wb-svg .strong{font-weight:600}.wb-svg .end{text-anchor:end}"
     ".wb-svg .mid{text-anchor:middle}.wb-svg .ground{fill:var(--wb-bg)}"
     ".wb-svg .grid{stroke:var(--wb-grid);stroke-width:1;fill:none}"
     ".wb-svg .line{stroke:var(--wb-line);stroke-width:1.5;fill:none;stroke-linejoin:round;stroke-linecap:round}"

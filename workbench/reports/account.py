@@ -6,20 +6,25 @@ import platform
 import shlex
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from workbench.version import __version__
+from workbench.errors import SpecificationError
 from workbench.figures.text import shorten
+from workbench.hypotheses.spec import Hypothesis
 from workbench.model.provenance import Provenance
+from workbench.model.signal import Signal
 from workbench.model.verdict import Verdict
+from workbench.reports.evidence import store_name
 from workbench.timebase import format_us, to_us
+from workbench.version import __version__
 
 if TYPE_CHECKING:
     from workbench.store.store import Store
 
-__all__ = ["data_account", "rerun", "versions"]
+__all__ = ["claims", "data_account", "rerun", "versions"]
 
 _PARTS = ("polars", "duckdb", "pyarrow", "deltalake", "numpy", "scipy", "statsmodels", "numba")
 _MOST_FILES, _MOST_REJECTS, _MOST_REASONS = 200, 20, 40
@@ -41,6 +46,7 @@ def data_account(store: Store) -> dict[str, Any]:
         ``rejects`` (a few as they stand), ``metrics``, ``sources`` (when somebody was looking).
     """
     files = store.sql("select * from files order by path")
+    short = _below(files["path"].to_list())
     known = [name for name in _FILE_COLUMNS if name in files.columns]
     totals = {
         name: int(files[name].sum())
@@ -57,14 +63,31 @@ def data_account(store: Store) -> dict[str, Any]:
         f"order by f.path, r.line limit {_MOST_REJECTS}"
     )
     return {
-        "files": _rows(files.select(known).head(_MOST_FILES)),
+        "files": [{**row, "path": short[row["path"]]} for row in files.select(known).head(_MOST_FILES).to_dicts()],
         "files_total": files.height,
         "totals": totals,
         "reasons": _rows(reasons),
-        "rejects": _rows(examples),
+        "rejects": [{**row, "path": short.get(row["path"], "")} for row in _rows(examples)],
         "metrics": _metrics(store.catalog()),
         "sources": _sources(store.observed()),
     }
+
+
+def _below(paths: Sequence[str]) -> dict[str, str]:
+    """Write paths from the folder on that all share: where it stood says nothing of the data.
+
+    Examples
+    --------
+    >>> _below(["/data/x/dumps/a.log", "/data/x/dumps/k/b.log"])["/data/x/dumps/k/b.log"]
+    'dumps/k/b.log'
+    """
+    split = {path: PurePath(path).parts for path in paths}
+    folders = [parts[:-1] for parts in split.values()]
+    shared = 0
+    while folders and all(len(parts) > shared and parts[shared] == folders[0][shared] for parts in folders):
+        shared += 1
+    rooted = 1 if folders and PurePath(*folders[0]).anchor else 0
+    return {path: PurePath(*parts[max(shared - 1, rooted) :]).as_posix() for path, parts in split.items()}
 
 
 def _rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
@@ -119,9 +142,43 @@ def rerun(store: Store, verdicts: Sequence[Verdict], incident: str | None, outco
     return steps
 
 
+def claims(verdicts: Sequence[Verdict]) -> list[dict[str, str]]:
+    """Give the claims that were judged as hypothesis files, each with its digest.
+
+    Only those whose file has the digest that was judged: a file that differs would not run again
+    what is told here.
+    """
+    result: dict[str, dict[str, str]] = {}
+    for verdict in verdicts:
+        claim = _claim(verdict)
+        if claim is not None and claim.digest == verdict.digest:
+            file = _file_name(claim.name)
+            result[file] = {"file": file, "digest": claim.digest, "toml": claim.to_toml()}
+    return list(result.values())
+
+
+def _claim(verdict: Verdict) -> Hypothesis | None:
+    spec = verdict.provenance.parameters.get("hypothesis")
+    if verdict.hypothesis is None or not isinstance(spec, Mapping):
+        return None
+    plain = ("then", "adjust_for", "controls", "smallest_effect", "direction", "scope")
+    try:
+        values = {name: spec[name] for name in plain}
+        return Hypothesis(
+            name=verdict.hypothesis,
+            when=Signal(**spec["when"]),
+            within=spec["within_s"],
+            guard=spec["guard_s"],
+            expect=verdict.expected,
+            **values,
+        )
+    except (SpecificationError, TypeError, KeyError):  # written by another version of workbench
+        return None
+
+
 def _purpose(told: Provenance) -> str:
     seed = "" if told.seed is None else f", seed {told.seed}"
-    return f"{told.function} on {told.inputs}{seed}, workbench {told.version or __version__}"
+    return f"{told.function} on {store_name(told.inputs)}{seed}, workbench {told.version or __version__}"
 
 
 def _command(verdict: Verdict, store: str) -> str:

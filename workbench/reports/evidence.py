@@ -13,7 +13,7 @@ from workbench.hypotheses.verdicts import verdict_to_json
 from workbench.model.verdict import Effect, Reading, Verdict
 from workbench.reports.language import check_words, lead_words, meaning, needed
 
-__all__ = ["evidence", "in_detail", "machine_verdict", "tested_row"]
+__all__ = ["evidence", "in_detail", "machine_verdict", "store_name", "tested_row"]
 
 #: Readings that deserve a section of their own where very many signals were tested.
 _TELLING = (
@@ -38,9 +38,21 @@ def _rank(verdict: Verdict) -> int:
 
 
 def machine_verdict(verdict: Verdict) -> dict[str, Any]:
-    """Give a verdict as JSON values; NaN is null."""
+    """Give a verdict as JSON values; NaN is null, and of the store's path only the name is kept."""
     plain: dict[str, Any] = json.loads(verdict_to_json(verdict))
+    plain["provenance"]["inputs"] = store_name(verdict.provenance.inputs)
     return {"word": verdict.word.value, **plain}
+
+
+def store_name(inputs: str) -> str:
+    """Take the folder off ``folder/store@version``: a page is read elsewhere.
+
+    Examples
+    --------
+    >>> store_name("/data/alice/case-042@7")
+    'case-042@7'
+    """
+    return inputs.replace("\\", "/").rsplit("/", 1)[-1]
 
 
 def tested_row(verdict: Verdict) -> dict[str, str]:
@@ -61,8 +73,14 @@ def tested_row(verdict: Verdict) -> dict[str, str]:
 
 def evidence(verdict: Verdict) -> dict[str, Any]:
     """Give everything that a reader needs to weigh one verdict."""
+    decided_on = {**verdict.details, **dict(verdict.details.get("checks") or {})}
     checks = [
-        {"name": name, "asks": check_words(name), "state": state, "found": _about(verdict.details.get(name))}
+        {
+            "name": name.replace("_", " "),
+            "asks": check_words(name),
+            "state": state,
+            "found": _found(decided_on.get(name)),
+        }
         for name, state in verdict.checks.items()
     ]
     return {
@@ -84,9 +102,9 @@ def evidence(verdict: Verdict) -> dict[str, Any]:
         "lead": lead_words(verdict),
         "alarms": _alarms(verdict),
         "more": [
-            {"name": name, "found": _about(value)}
+            {"name": name.replace("_", " "), "found": _about(value)}
             for name, value in verdict.details.items()
-            if name not in verdict.checks
+            if name not in verdict.checks and name != "checks"
         ],
         "ledger_id": verdict.ledger_id,
         "digest": verdict.digest,
@@ -151,6 +169,9 @@ def _open(verdict: Verdict) -> list[str]:
     what = needed(verdict)
     if what:
         said.append(f"What would decide it: {what}.")
+    alike = verdict.details.get("cannot_be_told_from")
+    if alike:
+        said.append(f"These data do not tell it from: {_about(alike)}.")
     if verdict.observed.coverage < 0.9:
         said.append(f"Only {_percent(verdict.observed.coverage)} of the windows were observed.")
     return said
@@ -165,6 +186,13 @@ def _alarms(verdict: Verdict) -> str:
         f"{_percent(alarms.recall)} of the episodes, and would be wrong {number_text(alarms.false_per_entity_day)} times "
         f"per {verdict.scope} and day."
     )
+
+
+def _found(value: Any) -> str:
+    """Write what one check was decided on; its state stands beside it already."""
+    if isinstance(value, Mapping):
+        value = {name: item for name, item in value.items() if name != "state"}
+    return _about(value)
 
 
 def _about(value: Any) -> str:

@@ -11,7 +11,7 @@ from workbench.hypotheses.ledger import ledger
 from workbench.model.incident import Incident
 from workbench.model.verdict import Verdict, Word
 from workbench.panel.lanes import event_rows, folded, job_rows, moment_of
-from workbench.reports.account import data_account, rerun, versions
+from workbench.reports.account import claims, data_account, rerun, versions
 from workbench.reports.evidence import evidence, in_detail, machine_verdict, tested_row
 from workbench.reports.language import LIMITS, METHOD, meaning, tally
 from workbench.timebase import MICROS, format_us, to_us
@@ -88,6 +88,7 @@ def collect(store: Store, incident: Incident | None, verdicts: Sequence[Verdict]
         "unknown": _unknown(incident, verdicts, account),
         "method": list(METHOD),
         "limits": list(LIMITS),
+        "claims": claims(verdicts),
         "rerun": rerun(store, verdicts, None if incident is None else incident.id, outcome),
         "account": account,
         "machine": [machine_verdict(verdict) for verdict in verdicts],
@@ -120,7 +121,7 @@ def _summary(incident: Incident | None, verdicts: Sequence[Verdict]) -> list[str
     said.append(f"{tally(verdicts).capitalize()}.")
     for word in (Word.SUPPORTED, Word.REFUTED):
         told = [verdict for verdict in verdicts if verdict.word is word][:_MOST_TOLD]
-        said += [f"{one.hypothesis or one.signal}: {meaning(one)} {one.sentence}".strip() for one in told]
+        said += [f"{one.hypothesis or one.signal}: {meaning(one)}" for one in told]
     if not verdicts:
         said.append("This page shows what was recorded; that is no evidence of what led to it.")
     elif not any(verdict.word is Word.SUPPORTED for verdict in verdicts):

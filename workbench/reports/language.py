@@ -33,6 +33,8 @@ _NEEDS = {
     Reading.NOT_ENOUGH: "more episodes",
     Reading.NOT_OBSERVED: "a longer record of this signal, on failing and on healthy entities",
 }
+#: Readings that are incomplete without what they are about.
+_ABOUT = (Reading.PROXY, Reading.CONFOUNDED, Reading.UNSTABLE)
 #: What each check asks.
 CHECKS = {
     "guard": "Does it move before the earliest moment at which the outcome can have happened?",
@@ -84,7 +86,8 @@ def meaning(verdict: Verdict) -> str:
     'Undecided (proxy of gpu.power_w): it adds nothing beside a signal that is supported already.'
     """
     word = {Word.SUPPORTED: "Supported", Word.REFUTED: "Refuted", Word.UNDECIDED: "Undecided"}[verdict.word]
-    reading = "" if verdict.word is Word.SUPPORTED else f" ({verdict.reading_text})"
+    told = verdict.reading_text if verdict.reading in _ABOUT else verdict.reading.value
+    reading = "" if verdict.word is Word.SUPPORTED else f" ({told})"
     return f"{word}{reading}: {_MEANINGS[verdict.reading]}."
 
 

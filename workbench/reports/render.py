@@ -15,13 +15,15 @@ from markupsafe import Markup
 
 from workbench.figures.drawing import DARK, LIGHT, STYLE
 from workbench.figures.tables import cell_text
-from workbench.figures.text import visible
+from workbench.figures.text import shorten, visible
 
 __all__ = ["PENDING", "html_page", "json_block", "markdown_page", "sealed"]
 
 #: Stands where the digest will; the digest is of the page with this in place.
 PENDING = "0" * 64
 _TEMPLATES = Path(__file__).parent / "templates"
+_TIMES = frozenset({"ts", "start", "end", "time", "first", "last"})
+_SECONDS = len("2026-03-01T12:00:00.000Z")
 _MARKS = re.compile(r"([\\`*_\[\]|~])")
 
 
@@ -103,7 +105,14 @@ def _environment(*, html: bool) -> jinja2.Environment:
 
 
 def _cells(row: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    return [cell_text(row.get(name), 400) for name in names]
+    """Write one row: times to the millisecond, ids cut in the middle."""
+    return [_cell(name, cell_text(row.get(name), 400)) for name in names]
+
+
+def _cell(name: str, text: str) -> str:
+    if name == "entity":
+        return shorten(text, 46)
+    return f"{text[:23]}Z" if name in _TIMES and len(text) > _SECONDS else text
 
 
 def _shown(value: object) -> object:
