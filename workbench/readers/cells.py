@@ -127,6 +127,8 @@ def _typed(cells: pl.Series) -> tuple[pl.Series, pl.Series]:
 def _long_way(frame: pl.DataFrame, decimal_comma: bool, target: Unit | None) -> pl.DataFrame:
     """Read what is no plain number: marks, units, thousands, hexadecimal; each distinct text once."""
     odd = frame.filter(pl.col("value").is_null()).select(pl.col("text").fill_null("").unique())
+    if odd.height == 1 and odd.item() == "":
+        return frame  # empty cells only, which have their reason in the end
     parsed = _parse_odd(odd, decimal_comma, target)
     rows = frame.with_columns(pl.col("text").fill_null("")).join(
         parsed, on="text", how="left", maintain_order="left", suffix="_odd"

@@ -64,6 +64,9 @@ _WORDS: dict[str, tuple[str, str]] = {
     "exit": ("exit exit_code exitcode", ""),
     "user": ("user username user_name owner", ""),
     "name": ("job_name jobname", "name"),
+    "parent": ("parent container", ""),
+    "child": ("child member", ""),
+    "relation": ("relation relationship", ""),
     "nodes": ("nodes nodelist node_list hosts hostlist host_list", ""),
 }
 _EVENT_KIND = ("event event_kind event_type event_name alert alertname alert_name fault fault_type", "kind type")
@@ -158,7 +161,7 @@ def header_weight(names: Sequence[str]) -> int:
     >>> header_weight(["time", "host", "a"]), header_weight(["a b"])
     (2, 0)
     """
-    known = {word for strong, _ in _WORDS.values() for word in strong.split()}
+    known = {word for both in _WORDS.values() for words in both for word in words.split()}
     return sum(normal(name) in known for name in names)
 
 

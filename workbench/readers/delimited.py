@@ -57,8 +57,6 @@ class Splitter:
     dialect : Dialect
     ts : str or None
         Column of the time: a row that has a word such as ``Total`` in its place is no row.
-    free_end : bool
-        The last column is text, which a cut last line may cut: the line is kept all the same.
 
     Examples
     --------
@@ -72,24 +70,15 @@ class Splitter:
     [(6, '3 cells where the header has 2')]
     """
 
-    def __init__(self, dialect: Dialect, *, ts: str | None = None, free_end: bool = False) -> None:
+    def __init__(self, dialect: Dialect, *, ts: str | None = None) -> None:
         self._dialect = dialect
         self._ts = ts
-        self._free_end = free_end
         self._seen = Seen()
         self._open = pl.DataFrame(schema={"line": pl.Int64(), "text": pl.String()})
-        self._longest = 0
         self._latin = False
 
-    def take(self, block: Block, *, damaged: bool = False) -> Parsed:
-        """Part the next block.
-
-        Parameters
-        ----------
-        block : Block
-        damaged : bool
-            The stream was cut: its last line is, too.
-        """
+    def take(self, block: Block) -> Parsed:
+        """Part the next block."""
         text, latin = decoded(block.text)
         found = lines_of(replace(block, text=text.encode() if latin else block.text, unterminated=False))
         parsed = self._parse(pl.concat([self._open, found.frame]), last=False)
@@ -100,30 +89,22 @@ class Splitter:
                 f"text from line {block.first_line} on is not all UTF-8: such lines are read as Latin-1"
             )
         if block.unterminated:
-            self._judge_end(parsed, block.first_line, damaged=damaged)
-        elif parsed.cells.height:
-            self._longest = max(self._longest, _longest(parsed.cells))
+            self._without_end(parsed, block.first_line)
         return parsed
 
     def finish(self) -> Parsed:
         """Give what a quote that never closes has held back."""
         return self._parse(self._open, last=True)
 
-    def _judge_end(self, parsed: Parsed, line: int, *, damaged: bool) -> None:
-        """Reject a last line without a newline unless its last cell is no shorter than any before."""
+    def _without_end(self, parsed: Parsed, line: int) -> None:
+        """Reject a last line without a newline: a number cut short looks like a number."""
         cut = pl.col("line") == line
-        if parsed.rejects.filter(cut).height:
-            parsed.rejects = parsed.rejects.with_columns(
-                reason=pl.when(cut).then(pl.lit(UNTERMINATED)).otherwise("reason")
-            )
-            return
-        if not parsed.cells.height or parsed.lines["line"][-1] != line:
-            return
-        if not damaged and (self._free_end or _longest(parsed.cells.tail(1)) >= self._longest):
-            parsed.notes.append("the last line has no newline; it is complete as far as can be told")
-            return
-        parsed.rejects = pl.concat([parsed.rejects, rejected(parsed.lines.tail(1), UNTERMINATED)])
-        parsed.cells, parsed.lines = parsed.cells.head(-1), parsed.lines.head(-1)
+        parsed.rejects = parsed.rejects.with_columns(reason=pl.when(cut).then(pl.lit(UNTERMINATED)).otherwise("reason"))
+        if parsed.cells.height and parsed.lines["line"][-1] + parsed.lines["text"][-1].count("\n") == line:
+            more = parsed.lines["text"][-1].count("\n")
+            parsed.skips["continuation"] -= more
+            parsed.rejects = pl.concat([parsed.rejects, *[rejected(parsed.lines.tail(1), UNTERMINATED)] * (more + 1)])
+            parsed.cells, parsed.lines = parsed.cells.head(-1), parsed.lines.head(-1)
 
     def _parse(self, frame: pl.DataFrame, *, last: bool) -> Parsed:
         skips: Counter[str] = Counter()
@@ -296,8 +277,3 @@ def _open_lines(frame: pl.DataFrame) -> list[int]:
         return []
     odd = frame["text"].str.count_matches('"', literal=True) % 2 == 1
     return odd.arg_true().to_list()
-
-
-def _longest(cells: pl.DataFrame) -> int:
-    size = cells.to_series(cells.width - 1).str.len_chars().max()
-    return size if isinstance(size, int) else 0

@@ -125,8 +125,6 @@ def sniff(head: bytes, context: Context) -> Dialect | None:
     >>> dialect.delimiter, dialect.names, dialect.header_line, dialect.decimal_comma
     (';', ('Timestamp', 'PDU', 'Strom [A]'), 3, True)
     """
-    if b"\0" in head:
-        return None
     whole = head[: head.rfind(b"\n") + 1] if len(head) >= HEAD_BYTES and b"\n" in head else head
     lines = decoded(whole.removeprefix(b"\xef\xbb\xbf"))[0].splitlines()[:_LOOK_AT]
     forced = re.fullmatch(r'"?sep=(.)"?\s*', lines[0]) if lines else None
@@ -148,7 +146,7 @@ def _with(lines: list[str], delimiter: str, context: Context) -> Dialect | None:
         if not (stated and stated <= set(row)) and not _could_head(lines[index], row):
             continue
         share = _share(rows[index + 1 :], len(row))
-        if share >= 0.5:
+        if share >= 0.5 or (stated and stated <= set(row)) or (header_weight(row) >= 2 and share > 0):
             found = _dialect(lines, rows, index, delimiter)
             decimal = context.columns.decimal
             commas = found.decimal_comma if decimal is None else decimal == ","

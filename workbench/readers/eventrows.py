@@ -49,8 +49,7 @@ def event_rows(
     attributes = {name: frame[name] for name in layout.rest}
     if end := layout.column("end"):
         attributes |= _ends(frame[end], end, state)
-    if bool((kind != written).any()):
-        attributes["kind"] = written
+    attributes["kind"] = written.set((kind == written).fill_null(value=True), None)
     events = pl.DataFrame(
         {
             **{name: times[name].cast(frames.TS) for name in ("ts", "ts_low", "ts_high")},

@@ -43,24 +43,28 @@ class Attempts:
     Examples
     --------
     >>> attempts = Attempts()
-    >>> attempts.number(pl.Series(["7", "8", "7"]), pl.Series([10, 11, 99])).to_list()
-    [1, 1, 2]
-    >>> attempts.number(pl.Series(["7"]), pl.Series([200])).to_list()
-    [3]
+    >>> attempts.number(pl.Series(["7", "8", "7", "7"]), pl.Series([10, 11, 99, 10])).to_list()
+    [1, 1, 2, 1]
+    >>> attempts.number(pl.Series(["7", "7"]), pl.Series([200, 99])).to_list()
+    [3, 2]
     """
 
     def __init__(self) -> None:
-        self._known = pl.DataFrame(schema={"job": pl.UInt64(), "before": pl.Int64()})
+        self._known = pl.DataFrame(schema={"job": pl.UInt64(), "start": pl.Int64(), "attempt": pl.Int64()})
 
     def number(self, job: pl.Series, start: pl.Series) -> pl.Series:
-        """Give the attempt of each record, counted from 1 in the order of their starts."""
+        """Give the attempt of each record, counted from 1 in the order of the file."""
+        on = ["job", "start"]
         rows = pl.DataFrame({"job": job.hash(seed=5), "start": start.cast(pl.Int64)})
-        rows = rows.with_columns(pl.col("start").rank("dense").over("job").cast(pl.Int64).fill_null(1).alias("here"))
-        rows = rows.join(self._known, on="job", how="left", maintain_order="left")
-        told = rows["here"] + rows["before"].fill_null(0)
-        newest = rows.with_columns(before=told).group_by("job").agg(pl.col("before").max())
-        self._known = pl.concat([self._known, newest]).group_by("job").agg(pl.col("before").max())
-        return told
+        new = rows.unique(maintain_order=True).join(
+            self._known, on=on, how="anti", nulls_equal=True, maintain_order="left"
+        )
+        before = self._known.group_by("job").agg(before=pl.col("attempt").max())
+        numbered = new.join(before, on="job", how="left", maintain_order="left").select(
+            *on, attempt=pl.int_range(1, pl.len() + 1).over("job") + pl.col("before").fill_null(0)
+        )
+        self._known = pl.concat([self._known, numbered])
+        return rows.join(self._known, on=on, how="left", nulls_equal=True, maintain_order="left")["attempt"]
 
 
 def job_times(cells: pl.Series, rule: TimeRule) -> pl.DataFrame:

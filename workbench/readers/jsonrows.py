@@ -18,7 +18,6 @@ from workbench.readers.source import HEAD_BYTES
 
 __all__ = ["JsonHead", "documents", "flat", "json_frame", "rows_frame", "sniff_json"]
 
-_WHOLE = 2**53
 _MOST_KEYS = 5000
 _LABELS = ("labels", "tags")
 
@@ -60,7 +59,7 @@ def sniff_json(head: bytes) -> JsonHead | None:
         whole = text[: text.rfind(b"\n")] if len(head) >= HEAD_BYTES and b"\n" in text else text
         lines = [line for line in whole.decode(errors="replace").split("\n") if line.strip()][:500]
         found = [row for line in lines if (row := _object(line)) is not None]
-        if not found or len(found) < len(lines) / 2:
+        if not found or _object(lines[0]) is None:
             return None
         return _head(found, array=False, share=len(found) / len(lines))
     if text.startswith(b"["):
@@ -156,16 +155,15 @@ def _column(name: str, values: list[Any]) -> pl.Series:
         return pl.Series(name, values, dtype=pl.Boolean)
     if kinds == {int} and all(value is None or -(2**63) <= value < 2**63 for value in values):
         return pl.Series(name, values, dtype=pl.Int64)
-    exact = all(abs(value) <= _WHOLE for value in values if isinstance(value, int))
-    if kinds and kinds <= {int, float} and exact:
-        return pl.Series(name, values, dtype=pl.Float64, strict=False)
+    if kinds == {float}:
+        return pl.Series(name, values, dtype=pl.Float64)
     return pl.Series(name, [_text(value) for value in values], dtype=pl.String)
 
 
 def _text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
-    return repr(value) if isinstance(value, float) else json.dumps(value)
+    return json.dumps(value)
 
 
 def json_frame(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
@@ -186,7 +184,7 @@ def json_frame(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.Data
     >>> lines = pl.DataFrame({"line": [1, 2, 3], "text": ['{"a": 1}', '{"a": NaN}', '{"a": 2']})
     >>> rows, kept, wrong = json_frame(lines)
     >>> rows["a"].to_list(), wrong["line"].to_list()
-    ([1.0, nan], [3])
+    (['1', 'NaN'], [3])
     """
     whole = _at_once(lines["text"])
     if whole is not None:
@@ -204,10 +202,10 @@ def _at_once(text: pl.Series) -> pl.DataFrame | None:
     data = "\n".join(text.to_list()).encode()
     try:
         frame = pl.read_ndjson(data, infer_schema_length=None)
-        large = [name for name, dtype in frame.schema.items() if dtype.is_float() and _rounded(frame[name])]
-        if large:
-            # Integers beside decimals: read as text, they keep their digits.
-            frame = pl.read_ndjson(data, schema={**frame.schema, **dict.fromkeys(large, pl.String())})
+        mixed = [name for name, dtype in frame.schema.items() if dtype.is_float() and _some_whole(frame[name])]
+        if mixed:
+            # Perhaps integers beside decimals: read as text, each is what it is written as.
+            frame = pl.read_ndjson(data, schema={**frame.schema, **dict.fromkeys(mixed, pl.String())})
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
     if frame.height != text.len() or frame.width > _MOST_KEYS:
@@ -215,9 +213,8 @@ def _at_once(text: pl.Series) -> pl.DataFrame | None:
     return _unnested(frame)
 
 
-def _rounded(values: pl.Series) -> bool:
-    largest = values.abs().max()
-    return isinstance(largest, float) and largest > _WHOLE
+def _some_whole(values: pl.Series) -> bool:
+    return bool((values == values.floor()).any())
 
 
 def _unnested(frame: pl.DataFrame) -> pl.DataFrame | None:

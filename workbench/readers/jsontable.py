@@ -28,7 +28,7 @@ def read_json(source: Source, head: JsonHead, context: Context) -> Iterator[Batc
     layout = layout_of(head.names, context)
     state = None
     if isinstance(layout, Layout):
-        state = TableState(context=context, layout=layout)
+        state = TableState(context=context, layout=layout, sparse=True)
         state.cell_units = cell_units(head.rows, state)
     reader = _read_array if head.array else _read_lines
     yield from reader(source, layout if state is None else state)
@@ -52,7 +52,7 @@ def _read_lines(source: Source, state: TableState | Layout | Problem) -> Iterato
 def _read_array(source: Source, state: TableState | Layout | Problem) -> Iterator[Batch]:
     nothing = pl.DataFrame(schema={"line": pl.Int64(), "text": pl.String()})
     try:
-        found = documents(source.read_all(_LIMIT))
+        found = documents(source.read_all(_LIMIT).removeprefix(b"\xef\xbb\xbf"))
         why = "the document is no whole JSON array: it may be cut"
     except DataError as error:
         found, why = None, str(error)

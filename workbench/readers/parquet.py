@@ -38,6 +38,7 @@ def _recognise(head: bytes, context: Context) -> Match | None:  # noqa: ARG001 -
 
 
 def _read(source: Source, context: Context) -> Iterator[Batch]:
+    yield Batch(records=0, rows=0)  # so that a file without rows gives something, too
     try:
         file, why = _opened(source)
     except DataError as error:

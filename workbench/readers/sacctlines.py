@@ -22,87 +22,32 @@ __all__ = ["Header", "Records", "SacctSplitter", "header_of"]
 
 #: Fields that sacct can print, as far as they tell a dump of it from another table.
 _FIELDS = frozenset(
-    [
-        "account",
-        "admincomment",
-        "alloccpus",
-        "allocnodes",
-        "alloctres",
-        "associd",
-        "avecpu",
-        "averss",
-        "avevmsize",
-        "blockid",
-        "cluster",
-        "comment",
-        "constraints",
-        "consumedenergy",
-        "container",
-        "cputime",
-        "cputimeraw",
-        "dbindex",
-        "derivedexitcode",
-        "elapsed",
-        "elapsedraw",
-        "eligible",
-        "end",
-        "exitcode",
-        "extra",
-        "failednode",
-        "flags",
-        "gid",
-        "group",
-        "jobid",
-        "jobidraw",
-        "jobname",
-        "layout",
-        "licenses",
-        "maxrss",
-        "maxvmsize",
-        "maxdiskread",
-        "maxdiskwrite",
-        "mcslabel",
-        "mincpu",
-        "ncpus",
-        "nnodes",
-        "nodelist",
-        "ntasks",
-        "partition",
-        "planned",
-        "plannedcpu",
-        "priority",
-        "qos",
-        "qosraw",
-        "reason",
-        "reqcpus",
-        "reqmem",
-        "reqnodes",
-        "reqtres",
-        "reservation",
-        "reservationid",
-        "reserved",
-        "restarts",
-        "resvcpu",
-        "start",
-        "state",
-        "submit",
-        "submitline",
-        "suspended",
-        "systemcomment",
-        "systemcpu",
-        "timelimit",
-        "timelimitraw",
-        "totalcpu",
-        "uid",
-        "user",
-        "usercpu",
-        "wckey",
-        "wckeyid",
-        "workdir",
-    ]
-)
+    {
+        "account", "admincomment", "alloccpus", "allocnodes", "alloctres", "associd", "avecpu", "averss", "avevmsize",
+        "blockid", "cluster", "comment", "constraints", "consumedenergy", "container", "cputime", "cputimeraw", "dbindex",
+        "derivedexitcode", "elapsed", "elapsedraw", "eligible", "end", "exitcode", "extra", "failednode", "flags",
+        "gid", "group", "jobid", "jobidraw", "jobname", "layout", "licenses", "maxrss", "maxvmsize",
+        "maxdiskread", "maxdiskwrite", "mcslabel", "mincpu", "ncpus", "nnodes", "nodelist", "ntasks", "partition",
+        "planned", "plannedcpu", "priority", "qos", "qosraw", "reason", "reqcpus", "reqmem", "reqnodes",
+        "reqtres", "reservation", "reservationid", "reserved", "restarts", "resvcpu", "start", "state", "submit",
+        "submitline", "suspended", "systemcomment", "systemcpu", "timelimit", "timelimitraw", "totalcpu", "uid", "user",
+        "usercpu", "wckey", "wckeyid", "workdir",
+    }
+)  # fmt: skip
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _CELL = "\x1f"
+_WHOLE_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
+_STATES = (
+    "COMPLETED",
+    "FAILED",
+    "TIMEOUT",
+    "NODE_FAIL",
+    "OUT_OF_MEMORY",
+    "PREEMPTED",
+    "BOOT_FAIL",
+    "DEADLINE",
+    "REQUEUED",
+)
 _MOST_LINES = 1000
 
 
@@ -193,11 +138,10 @@ class SacctSplitter:
         self._wanted = [name for name in dict.fromkeys(wanted) if name in header.names]
         self._seen = Seen()
         self._open = pl.DataFrame(schema={"line": pl.Int64(), "text": pl.String()})
-        self._longest = 0
         self._latin = False
 
-    def take(self, block: Block, *, damaged: bool = False) -> Records:
-        """Part the next block; of a damaged stream, the last line is cut."""
+    def take(self, block: Block) -> Records:
+        """Part the next block."""
         text, latin = decoded(block.text)
         found = lines_of(replace(block, text=text.encode() if latin else block.text, unterminated=False))
         records = self._parse(pl.concat([self._open, found.frame]), last=block.unterminated)
@@ -208,22 +152,28 @@ class SacctSplitter:
                 f"text from line {block.first_line} on is not all UTF-8: such lines are read as Latin-1"
             )
         if block.unterminated:
-            self._judge_end(records, block.first_line, damaged=damaged)
+            self._judge_end(records, block.first_line)
         return records
 
     def finish(self) -> Records:
         """Give what waits for more delimiters that never came."""
         return self._parse(self._open, last=True)
 
-    def _judge_end(self, records: Records, line: int, *, damaged: bool) -> None:
-        """Reject a last line without a newline whose last field is shorter than those before."""
+    def _judge_end(self, records: Records, line: int) -> None:
+        """Reject a last line without a newline, unless its last field shows that it is whole, or is not used."""
         if not records.lines.height:
             return
         at, text = records.lines.row(-1)
-        last = text.rpartition(self._header.delimiter)[2]
-        if at + text.count("\n") == line and (damaged or len(last) < self._longest):
-            records.rejects = pl.concat([records.rejects, rejected(records.lines.tail(1), UNTERMINATED)])
-            records.cells, records.lines = records.cells.head(-1), records.lines.head(-1)
+        name, last = self._header.names[-1], text.rpartition(self._header.delimiter)[2]
+        # A last field that repeats an earlier one (sacct prints End twice if asked) is not used.
+        unused = name not in self._wanted or self._header.names.index(name) < len(self._header.names) - 1
+        whole = _WHOLE_TIME.fullmatch(last) or (name == "state" and last in _STATES)
+        if at + text.count("\n") != line or unused or whole:
+            return
+        more = text.count("\n")
+        records.skips["continuation"] -= more
+        records.rejects = pl.concat([records.rejects, *[rejected(records.lines.tail(1), UNTERMINATED)] * (more + 1)])
+        records.cells, records.lines = records.cells.head(-1), records.lines.head(-1)
 
     def _parse(self, frame: pl.DataFrame, *, last: bool) -> Records:
         skips: Counter[str] = Counter()
@@ -239,11 +189,6 @@ class SacctSplitter:
         new = self._seen.is_new(records["text"])
         skips["duplicate"] += int((~new).sum())
         records = records.filter(new)
-        if records.height:
-            ends = (
-                records["text"].str.extract(f"([^{re.escape(self._header.delimiter[-1])}]*)$", 1).str.len_chars().max()
-            )
-            self._longest = max(self._longest, ends if isinstance(ends, int) else 0)
         return Records(cells=self._cells(records["text"]), lines=records, skips=skips, rejects=rejects, notes=[])
 
     def _records(self, frame: pl.DataFrame, skips: Counter[str], *, last: bool) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -62,6 +62,7 @@ class _State:
 
 
 def _read(source: Source, context: Context) -> Iterator[Batch]:
+    yield Batch(records=0, rows=0)  # so that an empty file gives something, too
     header = header_of(source.head())
     if header is None:
         reason = "no header of sacct among the first lines: export with a header and --parsable2"
@@ -69,7 +70,7 @@ def _read(source: Source, context: Context) -> Iterator[Batch]:
     else:
         splitter, state = SacctSplitter(header, _WANTED), _State(rule=TimeRule.of(context))
         for block in source.blocks():
-            yield from _batches(splitter.take(block, damaged=source.damage is not None), state)
+            yield from _batches(splitter.take(block), state)
         yield from _batches(splitter.finish(), state)
         yield from _left(state)
     yield from damage_batches(source)

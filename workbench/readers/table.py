@@ -59,6 +59,7 @@ def _match(names: tuple[str, ...], context: Context, *, what: str, share: float)
 
 
 def _read(source: Source, context: Context) -> Iterator[Batch]:
+    yield Batch(records=0, rows=0)  # so that an empty file gives something, too
     head = source.head()
     if found := sniff_json(head):
         yield from read_json(source, found, context)
@@ -85,7 +86,7 @@ def _read_text(source: Source, dialect: Dialect | None, context: Context) -> Ite
     splitter = _splitter(dialect, layout)
     notes = layout.notes
     for block in source.blocks():
-        parsed = splitter.take(block, damaged=source.damage is not None)
+        parsed = splitter.take(block)
         yield from _batches(parsed, state, notes)
         notes = ()
     yield from _batches(splitter.finish(), state, notes)
@@ -98,8 +99,7 @@ def _head_block(head: bytes) -> Block:
 
 
 def _splitter(dialect: Dialect, layout: Layout) -> Splitter:
-    free = layout.shape == "events" and dialect.names[-1] in {layout.column("message"), *layout.rest}
-    return Splitter(dialect, ts=layout.column("ts"), free_end=free)
+    return Splitter(dialect, ts=layout.column("ts"))
 
 
 def _batches(parsed: Parsed, state: TableState, notes: tuple[str, ...]) -> Iterator[Batch]:

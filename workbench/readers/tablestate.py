@@ -31,6 +31,8 @@ class TableState:
     decimal_comma : bool
     cell_units : mapping of column (long table: metric) to base unit
         Where the first cells of the file carry units; there, a bare number is no reading.
+    sparse : bool
+        Objects have keys of their own (JSON): what is not there is no cell without a number.
     clocks : Clocks
     attempts : Attempts
     """
@@ -39,6 +41,7 @@ class TableState:
     layout: Layout
     decimal_comma: bool = False
     cell_units: Mapping[str, str] = field(default_factory=dict)
+    sparse: bool = False
     clocks: Clocks = field(init=False)
     attempts: Attempts = field(default_factory=Attempts)
 

@@ -142,7 +142,7 @@ def wall_times(cells: pl.Series, rule: TimeRule) -> pl.DataFrame:
     """
     if cells.dtype.is_temporal():
         return _typed(cells)
-    if cells.dtype.is_numeric() and not cells.dtype.is_decimal() and rule.time_format is None:
+    if cells.dtype.is_integer() and rule.time_format is None:
         return _epochs(cells, rule)
     if cells.dtype.is_nested() or cells.dtype in {pl.Binary, pl.Object}:
         return _frame(pl.Series([None] * cells.len(), dtype=pl.Int64), why=_FORM, cure="map")

@@ -85,6 +85,7 @@ def _outer_keys(text: bytes) -> set[str]:
 
 
 def _read(source: Source, context: Context) -> Iterator[Batch]:
+    yield Batch(records=0, rows=0)  # so that an empty file gives something, too
     text = source.head().removeprefix(b"\xef\xbb\xbf").lstrip()
     if text.startswith((b"{", b"[")):
         yield from _read_json(source, context)
@@ -104,31 +105,42 @@ def _read_text(source: Source, context: Context) -> Iterator[Batch]:
             told = pl.concat([found.rejects, rejected(found.frame, plan.reason, curable=plan.curable)])
             yield Batch(records=found.records, rows=0, rejects=told.sort("line"))
         return
-    splitter = Splitter(dialect)
+    splitter, plotter = Splitter(dialect), _Plotter(plan, context)
     for block in source.blocks():
-        yield _batch(splitter.take(block, damaged=source.damage is not None), plan, context)
-    yield _batch(splitter.finish(), plan, context)
+        yield plotter.batch(splitter.take(block))
+    yield plotter.batch(splitter.finish())
+    # One graph for the file: what several rows say of a thing is said once.
+    yield batch_of(
+        Part(rows=0, rejects=frames.empty(frames.REJECTS), tables=plotter.graph.tables()),
+        {},
+        frames.empty(frames.REJECTS),
+    )
 
 
-def _batch(parsed: Parsed, plan: Plan, context: Context) -> Batch:
-    part = _part(parsed.cells.to_dicts(), parsed.lines, plan, context)
-    return batch_of(part, parsed.skips, parsed.rejects, tuple(parsed.notes))
+class _Plotter:
+    """Rows of one file, added to one graph."""
 
+    def __init__(self, plan: Plan, context: Context) -> None:
+        self._plan, self._context = plan, context
+        self.graph = Graph()
 
-def _part(rows: list[dict[str, Any]], lines: pl.DataFrame, plan: Plan, context: Context) -> Part:
-    graph = Graph()
-    wrong = []
-    for row, (line, text) in zip(rows, lines.iter_rows(), strict=True):
-        problem = read_row(row, plan, context, graph)
-        if problem is not None:
-            wrong.append((line, problem.reason, text[:2000], problem.curable))
-    rejects = pl.DataFrame(wrong, schema=frames.REJECTS, orient="row")
-    return Part(rows=len(rows) - len(wrong), rejects=rejects, tables=graph.tables())
+    def batch(self, parsed: Parsed) -> Batch:
+        part = self.part(parsed.cells.to_dicts(), parsed.lines)
+        return batch_of(part, parsed.skips, parsed.rejects, tuple(parsed.notes))
+
+    def part(self, rows: list[dict[str, Any]], lines: pl.DataFrame) -> Part:
+        wrong = []
+        for row, (line, text) in zip(rows, lines.iter_rows(), strict=True):
+            problem = read_row(row, self._plan, self._context, self.graph)
+            if problem is not None:
+                wrong.append((line, problem.reason, text[:2000], problem.curable))
+        rejects = pl.DataFrame(wrong, schema=frames.REJECTS, orient="row")
+        return Part(rows=len(rows) - len(wrong), rejects=rejects)
 
 
 def _read_json(source: Source, context: Context) -> Iterator[Batch]:
     try:
-        data = source.read_all(_LIMIT)
+        data = source.read_all(_LIMIT).removeprefix(b"\xef\xbb\xbf")
         why = "the document is no whole JSON: it may be cut"
     except DataError as error:
         data, why = b"", str(error)
@@ -175,7 +187,8 @@ def _array(rows: list[dict[str, Any] | None], context: Context) -> Batch:
         part = Part(rows=0, rejects=rejected(lines, plan.reason, curable=plan.curable))
         return batch_of(part, {}, rejects)
     texts = [{key: None if value is None else str(value) for key, value in row.items()} for _, row in flats]
-    return batch_of(_part(texts, lines, plan, context), {}, rejects)
+    plotter = _Plotter(plan, context)
+    return batch_of(replace(plotter.part(texts, lines), tables=plotter.graph.tables()), {}, rejects)
 
 
 READER = Reader(name="topology", recognise=_recognise, read=_read)

@@ -103,11 +103,14 @@ def _inside(item: Mapping[str, Any], parent: Node | None, graph: Graph, depth: i
         kind = PLURALS.get(key.lower()) or ("host" if key == "nodes" else "cluster" if key == "cluster" else None)
         if kind is None or not isinstance(value, (list, Mapping)):
             continue
-        if key == "cluster":
-            value = [value]
-        members = value if isinstance(value, list) else [_with_name(name, content) for name, content in value.items()]
-        for member in members:
+        for member in _members(key, value):
             yield from _member(member, kind, parent, (graph, depth))
+
+
+def _members(key: str, value: Any) -> list[Any]:
+    if key == "cluster":
+        return [value]
+    return value if isinstance(value, list) else [_with_name(name, content) for name, content in value.items()]
 
 
 def _with_name(name: str, content: Any) -> Any:
@@ -126,7 +129,9 @@ def _member(member: Any, kind: str, parent: Node | None, rest: tuple[Graph, int]
             return
         yield from _inside(member if isinstance(member, Mapping) else {}, parent, graph, depth + 1)
         return
-    node = named(kind, name, parent[0] if parent and parent[1] == "host" else None)
+    if kind == "port" and parent is not None and parent[2] is not None:
+        name = f"{parent[2]}/{name}"  # every switch has a port 1
+    node = named(kind, name, parent[0] if parent else None)
     if kind != "cluster":
         graph.entity(node, _attributes(member))
         if (parent is not None and node[0] != parent[0]) or (parent is not None and parent[1] != "host"):

@@ -155,8 +155,9 @@ def read_row(row: Mapping[str, str | None], plan: Plan, context: Context, graph:
     gpu = next((name for role in _GPU_NAMES if (name := plan.text(role, row))), None)
     nic = plan.text("nic", row)
     if host is None:
-        why = "row names no host: state host in a mapping (--map)"
-        return Problem(reason=why, curable=None if plan.has("host") else "host")
+        if plan.has("host"):
+            return Problem(reason="row names no host", curable=None)
+        return Problem(reason="no column names the host: state host for the file in a mapping (--map)", curable="host")
     whole = named("host", host)
     about = named("gpu", gpu, host) if gpu else named("nic", nic, host) if nic else whole
     graph.entity(whole)

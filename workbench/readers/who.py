@@ -23,7 +23,24 @@ _GPU_NAME = r"(?i)^(?:(?:gpu|nvidia|cuda:|card)?[-_ ]?\d{1,3}|(?:gpu|mig)-[0-9a-
 _INSIDE = ("gpu", "gpu_instance", "nic", "link", "port", "disk", "cpu", "sensor", "fan", "psu", "dimm")
 _PART = re.compile(r"([a-z]+)[-_]?(\d+)", re.IGNORECASE)
 _NIC = re.compile(r"mlx\d_(?:bond_)?\d+")
-_KINDS = frozenset({*_INSIDE, "host", "switch", "rack", "pdu", "outlet", "loop", "job", "user", "cluster", "nvswitch"})
+_KINDS = frozenset(
+    {
+        *_INSIDE,
+        "host",
+        "switch",
+        "rack",
+        "row",
+        "hall",
+        "site",
+        "pdu",
+        "outlet",
+        "loop",
+        "job",
+        "user",
+        "cluster",
+        "nvswitch",
+    }
+)
 _PLACES = ("rack", "switch", "pdu", "loop")
 _NO_KIND = "device is no name of a GPU: state device_kind in a mapping (--map)"
 _OPEN_ENTITY = "entity does not say what it is: write host/gpu0 or kind:name, or state device_kind in a mapping (--map)"

@@ -40,7 +40,8 @@ def wide_samples(frame: pl.DataFrame, ts: pl.Series, who: Who, state: TableState
             {"series": code, "ts": ts, "value": numbers.value, "value_int": numbers.exact, "unit": numbers.unit}
         )
         if numbers.value.null_count():
-            absent.append(counted(pl.repeat(column.metric, ts.len(), eager=True), numbers.reason))
+            reason = numbers.reason.set(frame[column.column].is_null(), None) if state.sparse else numbers.reason
+            absent.append(counted(pl.repeat(column.metric, ts.len(), eager=True), reason))
             told = told.filter(pl.col("value").is_not_null())
         for unit, part in _by_unit(told):
             picked = part.select(
