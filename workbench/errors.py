@@ -92,7 +92,8 @@ class UnknownNameError(UsageError):
         near = nearest(name, known)
         hint = f" Did you mean {', '.join(near)}?" if near else ""
         tail = f" {next_step}" if next_step else ""
-        super().__init__(f"No {what} '{name}' among the {len(known)} known.{hint}{tail}")
+        among = f"among the {len(known)} known" if known else "here, nor any other"
+        super().__init__(f"No {what} '{name}' {among}.{hint}{tail}")
 
 
 class NothingToDoError(UsageError):

@@ -34,9 +34,11 @@ def test_function_bodies_are_at_most_40_lines(file):
     "file", [f for f in FILES if "cli" not in f.parts], ids=[i for i in IDS if not i.startswith("cli")]
 )
 def test_signatures_are_short(file):
-    """At most 4 positional parameters and 10 in all (the command line is options by nature)."""
-    wide = []
+    """At most 4 positional parameters and 10 in all, or a reason on the line (the command line is options by nature)."""
+    wide, lines = [], file.read_text(encoding="utf-8").splitlines()
     for function in _functions(file):
+        if "# noqa: PLR09" in lines[function.lineno - 1]:
+            continue
         names = [a.arg for a in (*function.args.posonlyargs, *function.args.args) if a.arg not in ("self", "cls")]
         if len(names) > 4 or len(names) + len(function.args.kwonlyargs) > 10:
             wide.append(function.name)

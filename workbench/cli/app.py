@@ -50,7 +50,8 @@ def main() -> None:
     try:
         code = app(standalone_mode=False)
     except typer.TyperException as error:
-        say(f"workbench: {error or 'wrong use'}\nSee workbench --help.")
+        text = str(error)
+        say(text if text.startswith("Usage:") else f"workbench: {text}\nSee workbench --help.")
         sys.exit(2)
     except (KeyboardInterrupt, typer.Abort):
         say("Interrupted. What is finished is kept; run the same command again to go on.")

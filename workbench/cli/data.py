@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -14,9 +15,10 @@ from workbench.cli.common import JsonOption, StoreOption, existing_store, progre
 from workbench.errors import SpecificationError, UsageError
 from workbench.store.store import open as open_store
 
-__all__ = ["register"]
+__all__ = ["events", "incidents", "info", "ingest", "register", "sql"]
 
 SqlFormat = StrEnum("SqlFormat", ["table", "csv", "json", "parquet"])
+MANY_FILES = 24
 ClockOption = Annotated[
     list[str], typer.Option("--clock", metavar="GLOB=ZONE", help="Zone of times that name none, by file.")
 ]
@@ -44,15 +46,37 @@ def ingest(
     json: JsonOption = None,
 ) -> int:
     """Load dumps into a store; the same content again is a no-op."""
+    zones, fresh = _clocks(clock), not store.exists()
     target = open_store(store, create=not dry_run)
-    with progress("ingest", unit_bytes=True) as tell:
-        report = target.ingest(
-            paths, clock=_clocks(clock), year=year, mapping=mapping, memory=memory, dry_run=dry_run, progress=tell
-        )
+    try:
+        with progress("ingest", unit_bytes=True) as tell:
+            report = target.ingest(
+                paths, clock=zones, year=year, mapping=mapping, memory=memory, dry_run=dry_run, progress=tell
+            )
+    except UsageError:
+        if fresh:
+            shutil.rmtree(store)  # made a moment ago, and nothing came into it
+        raise
     if not write_json(report.to_json(), json):
-        show(report.table())
+        _show_files(report.table())
     say(report.summary)
     return report.exit_code
+
+
+def _show_files(files: pl.DataFrame) -> None:
+    """Print files one by one, or by reader where they are many; those with something to say always."""
+    columns = ["path", "status", "reader", "records", "rows", "skipped", "rejected", "reason"]
+    if files.height <= MANY_FILES:
+        show(files.select(columns), limit=MANY_FILES)
+        return
+    counts = [
+        pl.len().alias("files"),
+        *(pl.col(name).sum() for name in ("bytes", "records", "rows", "skipped", "rejected")),
+    ]
+    show(files.group_by("reader", "status", maintain_order=True).agg(counts))
+    odd = files.filter(~pl.col("status").is_in(["loaded", "known", "recognised"])).select(columns)
+    if odd.height:
+        show(odd, title="not loaded whole")
 
 
 def info(store: StoreOption, json: JsonOption = None) -> None:

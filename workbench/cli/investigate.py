@@ -18,7 +18,7 @@ from workbench.hypotheses.toml import load_hypotheses, template
 from workbench.model.findings import findings_json
 from workbench.model.verdict import Verdict
 
-__all__ = ["register"]
+__all__ = ["check", "judge", "ledger", "new", "register", "screen", "show_claim", "verdict_table"]
 
 EngineOption = Annotated[str, typer.Option(help="here, processes:N or dask:ADDRESS; the answer is the same.")]
 ReportOption = Annotated[Path | None, typer.Option(help="Write a self-contained HTML write-up.")]

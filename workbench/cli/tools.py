@@ -17,7 +17,7 @@ import typer
 from workbench.cli.common import JsonOption, SeedOption, existing_store, say, show, write_json
 from workbench.errors import UsageError
 
-__all__ = ["register"]
+__all__ = ["doctor", "lab", "register", "report", "simulate"]
 
 _PARTS = (
     "workbench",
