@@ -3,6 +3,7 @@
 import json
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ from workbench.model.provenance import Provenance
 from workbench.model.verdict import Reading, Verdict
 from workbench.simulator.world import make_world
 
+#: The loader's module; as an attribute, workbench.panel may be the function of that name.
+LOADER = import_module("workbench.panel.load")
 NAMES = ("shift_60", "noise_ar99_1", "noise_walk_1")
 HOSTILE = "<script>\"&' ]]> \x00\x1b[31m \ufffe \U0001f600 " + chr(0x202E)
 
@@ -27,7 +30,7 @@ def world():
 
 @pytest.fixture
 def store(world, monkeypatch):
-    monkeypatch.setattr("workbench.panel.load.fleets", lambda store, incidents, **_: store.fleets)
+    monkeypatch.setattr(LOADER, "fleets", lambda store, incidents, **_: store.fleets)
     return MemoryStore(
         metrics=NAMES, kinds=("failure",), incidents=world.incidents(), fleets=(world_fleet(world, *NAMES),)
     )

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import polars as pl
@@ -18,6 +19,8 @@ from workbench.hypotheses.spec import Hypothesis
 from workbench.model.verdict import Reading, Word
 from workbench.simulator.world import make_world
 
+#: The loader's module; as an attribute, workbench.panel may be the function of that name.
+LOADER = import_module("workbench.panel.load")
 NAMES = (
     "shift_60",
     "var_60",
@@ -45,7 +48,7 @@ def store(world, monkeypatch):
             raise NothingToDoError("no incident")
         return store.fleets
 
-    monkeypatch.setattr("workbench.panel.load.fleets", fleets)
+    monkeypatch.setattr(LOADER, "fleets", fleets)
     return MemoryStore(
         metrics=NAMES, kinds=("failure",), incidents=world.incidents(), fleets=(world_fleet(world, *NAMES),)
     )
@@ -83,7 +86,7 @@ def test_a_claim_is_registered_before_anything_is_read(store, monkeypatch):
         assert statuses(store) == ["registered"]
         raise NothingToDoError("nobody to compare")
 
-    monkeypatch.setattr("workbench.panel.load.fleets", refuse)
+    monkeypatch.setattr(LOADER, "fleets", refuse)
     with pytest.raises(NothingToDoError, match="nobody"):
         judge(claim("shift_60"), store, seed=7)
     (entry,) = ledger(store).entries

@@ -77,7 +77,7 @@ def claims(draw):
 
 
 @given(claim=claims())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_toml_there_and_back_gives_the_same_claim(claim):
     again = Hypothesis.from_toml(claim.to_toml())
     assert again == claim

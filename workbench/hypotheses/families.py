@@ -116,50 +116,49 @@ def decide_in_order(tests: Sequence[Tried], *, rule: Rule = saffron) -> list[Dec
     [True, False, True]
     """
     raised = np.minimum(1.0, np.array(family_sizes(tests)) * np.nan_to_num(np.array([t.p for t in tests]), nan=1.0))
-    outside: dict[int, float] = {}
+    outside: set[int] = set()
     while True:
         inside = [place for place in range(len(tests)) if place not in outside]
         decided = rule(raised[inside])
-        found = _first_after_discovery(
-            tests, dict(zip(inside, zip(decided.level, decided.rejected, strict=True), strict=True)), outside
-        )
-        if found is None:
-            return _assemble(tests, raised, dict(zip(inside, zip(*decided, strict=True), strict=True)), outside)
-        place, level = found
-        outside[place] = level
+        found = _after_discovery(tests, dict(zip(inside, decided.rejected.tolist(), strict=True)))
+        if not found:
+            return _assemble(tests, raised, dict(zip(inside, zip(*decided, strict=True), strict=True)))
+        outside |= found
 
 
-def _first_after_discovery(
-    tests: Sequence[Tried], decided: dict[int, tuple[float, bool]], outside: dict[int, float]
-) -> tuple[int, float] | None:
-    """Find the first test whose family was rejected before it, and the level of that discovery."""
+def _after_discovery(tests: Sequence[Tried], rejected: dict[int, bool]) -> set[int]:
+    """Find tests inside the sequence that come after a discovery of their family.
+
+    Only discoveries before the first such test are sure, since it changes what comes after it;
+    but every test of their families is found at once.
+    """
     groups = _Groups()
+    found: set[int] = set()
     for place, test in enumerate(tests):
         group = groups.join(test)
-        if place in outside:
+        if place not in rejected:
             continue
         if group.level is not None:
-            return place, group.level
-        level, rejected = decided[place]
-        if rejected:
-            group.level = float(level)
-    return None
+            found.add(place)
+        elif not found and rejected[place]:
+            group.level = 0.0
+    return found
 
 
 def _assemble(
-    tests: Sequence[Tried],
-    raised: NDArray[np.float64],
-    decided: dict[int, tuple[float, bool, float]],
-    outside: dict[int, float],
+    tests: Sequence[Tried], raised: NDArray[np.float64], decided: dict[int, tuple[float, bool, float]]
 ) -> list[Decision]:
-    sizes, wealth, answers = family_sizes(tests), float("nan"), []
-    for place in range(len(tests)):
-        p = float(raised[place])
-        if place in outside:
-            level, rejected = outside[place], p <= outside[place]
-        else:
+    groups, wealth, answers = _Groups(), float("nan"), []
+    for place, test in enumerate(tests):
+        group, p = groups.join(test), float(raised[place])
+        if place in decided:
             level, rejected, wealth = decided[place]
-        answers.append(Decision(sizes[place], p, float(level), bool(rejected), float(wealth), place not in outside))
+            if rejected:
+                group.level = float(level)
+        else:
+            assert group.level is not None, "a test outside the sequence follows a discovery"
+            level, rejected = group.level, p <= group.level
+        answers.append(Decision(group.count, p, float(level), bool(rejected), float(wealth), place in decided))
     return answers
 
 
