@@ -81,3 +81,16 @@ def test_words_never_claim_more_than_order():
     found = stand_out([(_panel(_noise(), "abcde"), "c1/n03")], window=WINDOW, baseline=BASELINE)
     for word in ("SUPPORTED", "cause", "because"):
         assert word not in found.formula + found.luck
+
+
+def test_it_shows_itself_small_and_without_scripts():
+    values = _noise()
+    values[3, 0, :240] = 7.0
+    values[4:, 1] = np.nan
+    found = stand_out([(_panel(values, ["a", "<script>", "c", "d", "e"]), "c1/n03")], window=WINDOW, baseline=BASELINE)
+    html = found._repr_html_()
+    assert "<script" not in html
+    assert len(html) < 100_000
+    own = next(trace for trace in found.plot().data if trace.name == "against own baseline")
+    assert len(own.x) == 5
+    assert np.isfinite(own.x).all()

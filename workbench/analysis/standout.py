@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -19,6 +20,9 @@ from workbench.model.panel import Panel
 from workbench.model.provenance import Provenance
 from workbench.timebase import format_duration, from_us
 
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
 __all__ = ["Deviation", "StandOut", "stand_out"]
 
 Span = tuple[int, int]
@@ -27,6 +31,7 @@ Span = tuple[int, int]
 _RUN = 3
 #: With fewer peers than this nothing is said of what is usual among them.
 _FEWEST_PEERS = 5
+_SHOWN = 40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,6 +154,21 @@ class StandOut:
             for row in self.rows
         ]
         return pl.DataFrame(rows, schema=schema)
+
+    def plot(self) -> Figure:
+        """Draw the first forty rows: distance from the own baseline and from the peers."""
+        from workbench.figures.standout import standout_figure
+
+        shown = self.rows[:_SHOWN]
+        own, peers, past = (np.array([getattr(row, name) for row in shown]) for name in ("z_own", "z_peers", "z_past"))
+        return standout_figure([f"{row.metric} ({row.entity})" for row in shown], own, peers, past)
+
+    def _repr_html_(self) -> str:
+        from workbench.figures.html import card_html, table_html
+
+        table = self.table().head(_SHOWN)
+        rows = table_html(table.columns, table.rows(), limit=_SHOWN)
+        return card_html("What stands out", self.luck, notes=[self.formula], parts=[rows])
 
 
 def stand_out(
