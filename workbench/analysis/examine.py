@@ -178,12 +178,13 @@ class Examiner:
     def _checks(self, tests: _Tests) -> dict[str, Check]:
         source, windows, adjusted = tests.source, tests.windows, tests.adjusted
         least = self.settings.least_episodes
+        key = draw_key(self.designer.seed, self.fleet.scope, source.info.name, "leave out")
         sets = self.designer.placebo(windows, tests.roles)
         placebo = self._test(source, sets, windows, purpose="none") if sets.sets else None
         return {
             "placebo": placebo_check(adjusted, placebo, least=least),
             "leave_one_out": leave_one_out(
-                adjusted, self.fleet, before_s=self.designer.before_s, settings=self.settings
+                adjusted, self.fleet, before_s=self.designer.before_s, settings=self.settings, key=key
             ),
             "crossover": crossover_check(adjusted, tests.crossover, least=least),
             "reversed_time": reversed_time(adjusted, adjusted, source, windows, least=least),
