@@ -7,10 +7,9 @@ from workbench.errors import NothingToDoError, SpecificationError, UnknownNameEr
 T0 = 1_772_323_200  # 2026-03-01T00:00:00Z
 
 
-@pytest.fixture
-def filled(store, write, load):
-    write(
-        "events",
+@pytest.fixture(scope="module")
+def filled(make_store):
+    return make_store(
         f"E {T0 + 100} n1 gpu GPU-00000000-aaaa xid 79 fell",
         f"E {T0 + 103} N1.dc gpu GPU-00000000-aaaa xid 79 fell again",
         f"E {T0 + 107} n1 gpu GPU-00000000-aaaa xid 79 and again",
@@ -28,8 +27,6 @@ def filled(store, write, load):
         "L n2 host - rack r2",
         "L - rack r1 hall east",
     )
-    load()
-    return store
 
 
 def test_repeats_within_seconds_are_one_incident(filled):

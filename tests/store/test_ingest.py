@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -362,3 +363,42 @@ def test_a_plug_in_that_breaks_its_contract_is_named(store, dumps, write):
     report = store.ingest(dumps, readers=[reader])
     assert report.files[0].status == "unreadable"
     assert "another shape" in report.files[0].reason
+
+
+def test_names_without_a_host_are_told_of_and_placed_once_it_is_stated(store, dumps, write, load, tmp_path):
+    write("n7.log", f"E {T0} - gpu 0000:18:00 xid 79 x", f"S {T0} - gpu 0 x 1.5")
+    write("other", f"S {T0} n1 gpu 0 x 2.5")
+    first = load()
+    assert [f.hostless for f in first.files] == [2, 0]
+    assert "--map" in first.summary
+    mapping = tmp_path / "map.toml"
+    mapping.write_text("[[file]]\nmatch = '^(?P<host>[^/.]+)\\.log$'\n")
+
+    def with_host(source, context):
+        for batch in read(source, context):
+            fill = pl.col("host").fill_null(context.host)
+            yield replace(batch, events=batch.events.with_columns(fill), series=batch.series.with_columns(fill))
+
+    reader = Reader(name="toy", recognise=TOY.recognise, read=with_host)
+    again = store.ingest(dumps, readers=[reader], mapping=mapping)
+    assert [f.status for f in again.files] == ["loaded", "known"]
+    assert store.sql("select entity from gpu order by entity")["entity"].to_list() == [
+        "cluster/n1/gpu:0",
+        "cluster/n7/gpu:0",
+    ]
+    assert store.sql("select entity from events")["entity"].to_list() == ["cluster/n7/gpu:0000:18:00"]
+    assert store.sql("select entity from entities where entity like 'cluster/gpu%'").is_empty()
+    assert store.observed()["entity"].str.starts_with("cluster/gpu").sum() == 0
+
+
+def test_labels_of_the_scraper_leave_a_series_wide_and_stand_with_it(store, write, load):
+    write(
+        "a",
+        f'S {T0} n1 gpu 0 x 1.5 {{"job":"dcgm","pod":"a"}}', f'S {T0 + 60} n1 gpu 0 x 2.5 {{"job":"dcgm","pod":"b"}}',
+        f'S {T0} n1 host - load 3 {{"pod":"a"}}',
+    )  # fmt: skip
+    load()
+    assert store.sql("select x from gpu order by ts")["x"].to_list() == [1.5, 2.5]
+    labels = dict(store.sql("select metric, labels from series").iter_rows())
+    assert labels == {"x": '{"job":"dcgm","pod":["a","b"]}', "load": '{"pod":"a"}'}
+    assert dict(store.catalog().select("metric", "labels").iter_rows()) == {"x": False, "load": True}

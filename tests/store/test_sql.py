@@ -15,17 +15,15 @@ from workbench.store.asked import asked_of
 T0 = 1_772_323_200  # 2026-03-01T00:00:00Z
 
 
-@pytest.fixture
-def filled(store, write, load):
+@pytest.fixture(scope="module")
+def filled(make_store):
     """Two GPUs and a host, twenty metrics, some of them long."""
     lines = []
     for n in range(4):
         lines += [f"S {T0 + 60 * n} n1 gpu {g} m{m:02d} {n + m}.5" for g in range(2) for m in range(15)]
         lines += [f"S {T0 + 60 * n} n1 gpu 0 c{m}_total {2**53 + n + m}" for m in range(2)]
         lines += [f'S {T0 + 60 * n} n1 host - cpu_total {n} {{"cpu":"1"}}', f"S {T0 + 60 * n} n1 host - load {n}.25"]
-    write("a", *lines, f"E {T0} n1 - - xid 79 x")
-    load()
-    return store
+    return make_store(*lines, f"E {T0} n1 - - xid 79 x")
 
 
 @pytest.mark.parametrize(
@@ -229,16 +227,18 @@ def test_a_store_keeps_its_version_while_another_loads(store, write, load):
     assert other.catalog().height == 1
 
 
-def test_the_ledger_grows_and_is_not_part_of_a_version(filled):
-    version = filled.version
-    filled.append_ledger(pl.DataFrame({"id": ["L1"], "at": [datetime(2026, 1, 1, tzinfo=UTC)], "tags": [["a", "b"]]}))
-    filled.append_ledger(pl.DataFrame({"id": ["L2"], "p": [0.5]}))
-    assert filled.version == version
-    assert filled.ledger_rows().select("id", "p").rows() == [("L1", None), ("L2", 0.5)]
-    assert filled.sql("select count(*) as n from ledger")["n"][0] == 2
+def test_the_ledger_grows_and_is_not_part_of_a_version(store, write, load):
+    write("a", f"S {T0} n1 gpu 0 x 1.5")
+    load()
+    version = store.version
+    store.append_ledger(pl.DataFrame({"id": ["L1"], "at": [datetime(2026, 1, 1, tzinfo=UTC)], "tags": [["a", "b"]]}))
+    store.append_ledger(pl.DataFrame({"id": ["L2"], "p": [0.5]}))
+    assert store.version == version
+    assert store.ledger_rows().select("id", "p").rows() == [("L1", None), ("L2", 0.5)]
+    assert store.sql("select count(*) as n from ledger")["n"][0] == 2
     with pytest.raises(StoreError, match="does not fit"):
-        filled.append_ledger(pl.DataFrame({"id": [7]}))
-    assert filled.ledger_rows().height == 2
+        store.append_ledger(pl.DataFrame({"id": [7]}))
+    assert store.ledger_rows().height == 2
 
 
 def test_any_delta_reader_reads_the_tables(filled):
@@ -272,8 +272,9 @@ def test_what_is_no_store_is_refused_with_advice(tmp_path, what):
     }[what] in str(caught.value)
 
 
-def test_a_missing_file_of_the_store_is_a_store_error(filled):
-    victim = next((filled.path / "tables" / "gpu").rglob("*.parquet"))
-    victim.unlink()
+def test_a_missing_file_of_the_store_is_a_store_error(store, write, load):
+    write("a", f"S {T0} n1 gpu 0 x 1.5")
+    load()
+    next((store.path / "tables" / "gpu").rglob("*.parquet")).unlink()
     with pytest.raises(StoreError, match="cannot be read"):
-        wb.open(filled.path).sql("select * from gpu")
+        wb.open(store.path).sql("select * from gpu")

@@ -18,6 +18,10 @@ __all__ = ["KINDS", "Metric", "SourceName", "by_id", "catalogue", "describe", "f
 #: sticky: a code that stays after its cause is gone. histogram: a part of a histogram or summary.
 KINDS = ("gauge", "counter", "state", "sticky", "histogram")
 _STATED = {"gauge": "gauge", "counter": "counter", "histogram": "histogram", "summary": "histogram", "info": "state"}
+_ENDINGS = {
+    "seconds": "s", "bytes": "B", "celsius": "C", "hertz": "Hz", "watts": "W", "joules": "J", "volts": "V", "amperes": "A", "ratio": "ratio",
+    "percent": "%",
+}  # fmt: skip
 _FIELD = re.compile(r"(?:DCGM_FI_|dcgm[_:.]?(?:field[_:.]?)?)(\d{1,5})", re.ASCII | re.IGNORECASE)
 
 
@@ -191,6 +195,8 @@ def describe(name: str, entity_kind: str, *, stated_kind: str | None = None, sta
     >>> own = describe("foo_errors_total", "host")
     >>> own.id, own.kind, own.known_by
     ('foo_errors_total', 'counter', 'suffix')
+    >>> describe("node_disk_io_time_seconds_total", "host").unit
+    's'
     """
     known = find(name) or by_id(name) or by_id(f"{entity_kind}.{name}")
     if known is not None and known.written_as(name, stated_unit) is not None:
@@ -198,8 +204,13 @@ def describe(name: str, entity_kind: str, *, stated_kind: str | None = None, sta
             return known
         return replace(known, id=f"{entity_kind}.{known.column}", entity_kind=entity_kind)
     kind, known_by = _kind_of_unknown(name, stated_kind)
-    unit = tidy_unit(stated_unit)
+    unit = tidy_unit(stated_unit) or _unit_of_name(name)
     return Metric(id=name, entity_kind=entity_kind, column=name, unit=unit, kind=kind, known_by=known_by)
+
+
+def _unit_of_name(name: str) -> str:
+    """Give the unit that a name ends with, as names of Prometheus do."""
+    return _ENDINGS.get(name.removesuffix("_total").rpartition("_")[2], "")
 
 
 def _kind_of_unknown(name: str, stated: str | None) -> tuple[str, str]:

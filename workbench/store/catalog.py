@@ -15,6 +15,7 @@ _COLUMNS = (
     "metric", "entity_kind", "table", "column", "unit", "kind", "role", "drives", "raw_names", "interval_s", "width_bits",
     "saturates", "known_by", "labels", "series", "first", "last", "rows",
 )  # fmt: skip
+_LONG = pl.col("table") == SAMPLES_LONG
 _BY = ["metric", "entity_kind", "table"]
 _SERIES = """
 select metric, "table", entity, labels, first, last, count, interval_s,
@@ -33,8 +34,8 @@ def catalog(engine: Engine, pattern: str = "*") -> pl.DataFrame:
     strays = series.join(placed, on=_BY, how="anti").drop("table").join(placed.unique(_BY[:2]), on=_BY[:2])
     every = pl.concat([series.join(placed, on=_BY, how="semi"), strays.select(series.columns)])
     summed = every.group_by(_BY).agg(
-        pl.struct("entity", "labels").n_unique().cast(pl.Int64).alias("series"),
-        (pl.col("labels") != "{}").any().alias("labels"),
+        pl.struct("entity", pl.when(_LONG).then(pl.col("labels"))).n_unique().cast(pl.Int64).alias("series"),
+        (_LONG & (pl.col("labels") != "{}")).any().alias("labels"),
         pl.col("first").min(), pl.col("last").max(), pl.col("count").sum().alias("rows"), pl.col("interval_s").median(),
     )  # fmt: skip
     listed = facts.join(summed, on=_BY).with_columns(

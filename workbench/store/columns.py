@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from workbench.model.metric import Metric, describe
 from workbench.model.units import Conversion, conversion, tidy_unit
 from workbench.store.layout import FIXED, SAMPLES_LONG, WIDE_KEYS
 
-__all__ = ["Column", "Columns", "Placement", "RawName", "route_of"]
+__all__ = ["Column", "Columns", "Placement", "RawName", "bare", "route_of"]
 
 _INTEGER_KINDS = frozenset({"counter", "state", "sticky"})
 _NOT_IN_A_NAME = re.compile(r"[^\w.:/%+\-]")
@@ -68,6 +69,27 @@ class Placement:
 
     column: Column
     conversion: Conversion
+
+
+#: Labels that say who scraped a series, not which series it is.
+_TARGET = frozenset(
+    {"job", "instance", "service", "endpoint", "prometheus", "prometheus_replica", "monitor", "exported_job"}
+)
+#: On a GPU also those that say which workload ran on it: one at a time.
+_TENANT = _TARGET | {"pod", "namespace", "container", "exported_pod", "exported_namespace", "exported_container"}
+
+
+def bare(labels: str, entity_kind: str) -> bool:
+    """Tell whether the labels left of a series name no dimension, so that an entity has one such series.
+
+    They stand with the series (view ``series``); the values lie in the wide table.
+
+    Examples
+    --------
+    >>> bare('{"job":"node"}', "host"), bare('{"cpu":"0"}', "host"), bare('{"pod":"llm-0"}', "gpu")
+    (True, False, True)
+    """
+    return labels == "{}" or json.loads(labels).keys() <= (_TENANT if entity_kind == "gpu" else _TARGET)
 
 
 def route_of(entity_kind: str, labels: str, stated_kind: str | None, wide: bool) -> str:

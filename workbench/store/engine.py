@@ -237,10 +237,13 @@ def _fixed_view(table: str, columns: Mapping[str, str], scan: str, *, renamed: b
         scan = _with_new_names(scan, list(columns), identifier(at) if at else None)
     if table == "entities":
         # What a reader states of an entity stands in place of the row that only says it exists.
+        name = "regexp_replace(regexp_extract(entity, '[^/]*$'), '^[^:]*:', '') as name"
+        parent = "nullif(regexp_extract(entity, '^(.*)/[^/]*$', 1), '') as parent"
+        bare = "attributes = '{}' and valid_from is null and valid_to is null"
         return (
-            f"with told as ({scan}), best as (select *, bool_or(source is not null) over (partition by entity) as stated from told) "
-            "select distinct entity, kind, host, regexp_replace(regexp_extract(entity, '[^/]*$'), '^[^:]*:', '') as name, regexp_extract(entity, '^(.*)/[^/]*$', 1) as parent, attributes, valid_from, valid_to, source "
-            "from best where source is not null or not stated"
+            f"with told as (select *, bool_and({bare}) over (partition by entity) as only_bare from ({scan})) "
+            f"select entity, kind, host, {name}, {parent}, attributes, valid_from, valid_to, min(source) as source "
+            f"from told where only_bare or not ({bare}) group by all"
         )
     return scan
 

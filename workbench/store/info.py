@@ -25,8 +25,8 @@ from files group by all order by all
 """
 # Share of the hosts that one source names which another source knows too.
 _HOSTS = """
-with sampled as (select distinct regexp_extract(entity, '^[^/]+/[^/:]+') as host from series),
-     logged as (select distinct regexp_extract(entity, '^[^/]+/[^/:]+') as host from events),
+with sampled as (select distinct regexp_extract(entity, '^([^/]+/[^/:]+)(/|$)', 1) as host from series),
+     logged as (select distinct regexp_extract(entity, '^([^/]+/[^/:]+)(/|$)', 1) as host from events),
      ran as (select distinct unnest(entities) as host from jobs),
      placed as (select distinct entity as host from links where relation = 'in')
 select 'hosts with events' as "from", 'hosts with samples' as "to", count(*)::bigint as names,

@@ -132,7 +132,7 @@ class _Run:
                 tell=lambda at: self.tell(at, found.shown),
             )  # fmt: skip
             if item.status in LOADED:
-                self.known[digest] = Known(source=item.source, status=item.status, curable=0, context="{}")
+                self.known[digest] = Known(source=item.source, status=item.status, curable=0, hostless=0, context="{}")
             self._wait(item)
         self.done += found.size
 
@@ -253,7 +253,7 @@ def _report(item: Item, *, late: bool = False) -> FileReport:
         path=item.shown, status="known" if late else item.status,
         reason="another ingest committed the same content meanwhile" if late else item.reason,
         reader=item.reader, rule=item.rule, confidence=item.confidence, bytes=item.size, digest=item.digest, source=item.source,
-        records=stage.records, rows=stage.rows, skipped=stage.skips.total(), rejected=stage.rejected, curable=stage.curable,
+        records=stage.records, rows=stage.rows, skipped=stage.skips.total(), rejected=stage.rejected, curable=stage.curable, hostless=item.hostless,
         samples=stage.samples, events=stage.rows_of["events"].rows, jobs=stage.rows_of["jobs"].rows, repeated=item.repeated,
         skips=dict(sorted(stage.skips.items())), reasons=dict(stage.reasons.most_common(20)), cures=dict(stage.curable_kinds),
         notes=tuple(stage.notes), first=None if stage.first_us is None else from_us(stage.first_us),

@@ -43,28 +43,31 @@ class Known:
     source: str
     status: str
     curable: int
+    hostless: int
     context: str
 
     def read_again(self, context: Context) -> bool:
         """Tell whether the content is to be read again, replacing its rows.
 
-        It is where nothing of it was loaded; and where records were rejected for want of something
-        that is stated now, or something was stated then that is stated otherwise now. Stating less
-        than before changes nothing.
+        It is where nothing of it was loaded; and where something is stated now that was not, or
+        otherwise, and records were rejected for want of it, names were left without a host, or
+        something was stated already. Stating less than before changes nothing.
         """
         if self.status not in LOADED:
             return True
         before: dict[str, Any] = json.loads(self.context)
         now: dict[str, Any] = json.loads(context_json(context))
-        if not self.curable and not before:
+        if not (self.curable or self.hostless or before):
             return False
         return any(before.get(name) != value for name, value in now.items())
 
 
 def known_files(files: pl.DataFrame) -> dict[str, Known]:
     """Give what the ``files`` table knows, by digest."""
-    rows = files.filter(pl.col("digest") != "").select("digest", "source", "status", "curable", "context")
+    rows = files.filter(pl.col("digest") != "").select("digest", "source", "status", "curable", "hostless", "context")
     return {
-        digest: Known(source=source, status=status, curable=curable or 0, context=context or "{}")
-        for digest, source, status, curable, context in rows.iter_rows()
+        digest: Known(
+            source=source, status=status, curable=curable or 0, hostless=hostless or 0, context=context or "{}"
+        )
+        for digest, source, status, curable, hostless, context in rows.iter_rows()
     }

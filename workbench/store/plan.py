@@ -40,12 +40,14 @@ class Item:
     reason: str = ""
     repeated: int = 0
     misfits: int = 0
+    hostless: int = 0
     sentinels: dict[tuple[str, str], int] = field(default_factory=dict)
 
     @property
     def owner(self) -> str | None:
         """Id for rows that sum up this file."""
-        return self.source if self.stage.curable or self.context != Context() else None
+        again = self.stage.curable or self.hostless or self.context != Context()
+        return self.source if again else None
 
     @property
     def cluster(self) -> str:
@@ -100,6 +102,8 @@ class Plan:
         Without ``spans``; in order of appearance.
     lookups : list of Lookup
         One per item.
+    owners : dict of entity to set
+        Which files speak of it: the owners of items.
     """
 
     def __init__(self, items: Sequence[Item], *, aliases: pl.DataFrame, metrics: pl.DataFrame) -> None:
@@ -109,6 +113,7 @@ class Plan:
         self.entities: list[Resolved] = []
         self._entity_number: dict[str, int] = {}
         self._label_number: dict[str, int] = {}
+        self.owners: dict[str, set[str | None]] = {}
         self._resolved: dict[tuple[str, Who], Resolved] = {}
         clusters = sorted({item.cluster for item in items})
         self.identities = {name: Identity.of(aliases.filter(pl.col("cluster") == name), name) for name in clusters}
@@ -127,6 +132,8 @@ class Plan:
             self._resolved[key] = self.identities[item.cluster].resolve(who)
         found = self._resolved[key]
         self._number(found)
+        for entity in (found.entity, *(span[2] for span in found.spans), *([found.host] if found.host else [])):
+            self.owners.setdefault(entity, set()).add(item.owner)
         return found
 
     @property

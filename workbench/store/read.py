@@ -140,6 +140,7 @@ def _read(item: Item, source: Source, readers: Sequence[Reader] | None, tell: Te
             item.stage.add(batch)
             tell(getattr(source, "raw_position", 0))
         item.stage.finish()
+        item.hostless = item.stage.hostless
     except (ResourceError, OSError):
         raise
     except Exception as error:  # noqa: BLE001 -- a reader, perhaps a plug-in, failed: the other files must not be lost

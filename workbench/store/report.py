@@ -40,6 +40,8 @@ class FileReport:
         ``records = rows + skipped + rejected``.
     curable : int
         Rejected records that are read once the user states something.
+    hostless : int
+        Names of GPUs and the like that the file gives without a host.
     samples, events, jobs : int
     repeated : int
         Samples that only said again what another one of the file said.
@@ -63,6 +65,7 @@ class FileReport:
     skipped: int = 0
     rejected: int = 0
     curable: int = 0
+    hostless: int = 0
     samples: int = 0
     events: int = 0
     jobs: int = 0
@@ -81,7 +84,7 @@ _COLUMNS = pl.Schema(
     {
         "path": pl.String(), "status": pl.String(), "reader": pl.String(), "rule": pl.String(), "confidence": pl.Float64(),
         "bytes": pl.Int64(), "records": pl.Int64(), "rows": pl.Int64(), "skipped": pl.Int64(), "rejected": pl.Int64(),
-        "curable": pl.Int64(), "samples": pl.Int64(), "events": pl.Int64(), "jobs": pl.Int64(), "repeated": pl.Int64(),
+        "curable": pl.Int64(), "hostless": pl.Int64(), "samples": pl.Int64(), "events": pl.Int64(), "jobs": pl.Int64(), "repeated": pl.Int64(),
         "first": TS, "last": TS, "reason": pl.String(), "estimated_rows": pl.Int64(), "estimated_s": pl.Float64(),
     }
 )  # fmt: skip
@@ -145,6 +148,8 @@ class IngestReport:
         for file in self.files:
             for cure, count in file.cures.items():
                 cures[cure] = cures.get(cure, 0) + count
+        if nameless := sum(file.hostless > 0 for file in self.files):
+            lines.append(f"{nameless} files name devices without their host: state it with --map FILE")
         lines += [
             f"{count:,} rejected records wait for {_CURES.get(cure, cure)}" for cure, count in sorted(cures.items())
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import polars as pl
 
@@ -85,25 +85,35 @@ def links_of(item: Item, plan: Plan) -> Iterator[pl.DataFrame]:
         yield both.with_columns(source=pl.lit(item.source)).select(list(FIXED["links"]))
 
 
-def entity_rows(items: list[Item], plan: Plan, known: set[str]) -> pl.DataFrame:
-    """Give rows for the ``entities`` table: what readers state, and every entity met for the first time."""
+def entity_rows(items: Sequence[Item], plan: Plan, there: pl.DataFrame) -> pl.DataFrame:
+    """Give rows for the ``entities`` table: what readers state of an entity, and that it exists.
+
+    Parameters
+    ----------
+    items : sequence of Item
+    plan : Plan
+    there : polars.DataFrame
+        The table as it is; what it says for good is not said again.
+    """
     stated = [empty_fixed("entities")]
     for item in items:
         for rows in item.stage.rows_of["entities"].frames():
-            placed = with_entities(rows, plan, item).with_columns(source=pl.lit(item.source))
+            placed = with_entities(rows, plan, item).with_columns(source=pl.lit(item.owner, pl.String))
             stated.append(_described(placed, plan))
-    table = pl.concat(stated)
-    met = [e for e in plan.entities if e.entity not in known]
-    new = pl.DataFrame(
-        {
-            "entity": [e.entity for e in met], "kind": [e.kind for e in met], "host": [e.host for e in met],
-            "name": [e.name for e in met],
-        },
-        schema={name: FIXED["entities"][name] for name in ("entity", "kind", "host", "name")},
-    )  # fmt: skip
+    met = [
+        (e.entity, e.kind, e.host, e.name, owner)
+        for e in plan.entities
+        # One row for good where a file that stays speaks of it; else one for each file that may be replaced.
+        for owner in ([None] if None in plan.owners[e.entity] else sorted(plan.owners[e.entity], key=str))
+    ]
+    schema = {name: FIXED["entities"][name] for name in ("entity", "kind", "host", "name", "source")}
     nothing = [pl.lit(None, TS).alias(n) for n in ("valid_from", "valid_to")]
-    rest = new.with_columns(*nothing, attributes=pl.lit("{}"), source=pl.lit(None, pl.String))
-    return pl.concat([table, rest.select(table.columns)]).sort("entity", nulls_last=True)
+    bare = pl.DataFrame(met, schema=schema, orient="row").with_columns(*nothing, attributes=pl.lit("{}"))
+    rows = pl.concat([*stated, bare.select(list(FIXED["entities"]))]).unique(maintain_order=True)
+    known = there.filter(pl.col("source").is_null())
+    return rows.join(known, on=["entity", "attributes", "valid_from", "valid_to"], how="anti", nulls_equal=True).sort(
+        "entity", "attributes", "source", nulls_last=True
+    )
 
 
 def _described(placed: pl.DataFrame, plan: Plan) -> pl.DataFrame:

@@ -16,7 +16,7 @@ import polars as pl
 from workbench.errors import DataError
 from workbench.model import frames
 from workbench.model.batch import Batch
-from workbench.store.columns import route_of
+from workbench.store.columns import bare, route_of
 from workbench.store.identity import Who, merged_aliases
 from workbench.store.layout import SAMPLES_LONG, is_wide
 from workbench.store.spool import SampleSpool, Spool, Squash
@@ -28,6 +28,8 @@ MOST_REJECTS = 100_000
 _LONGEST_TEXT = 2000
 #: A metric as a series states it: name, stated kind, unit, kind of entity, table it is meant for.
 Name = tuple[str, str | None, str | None, str, str]
+#: Kinds of things that every host has; without its name they cannot be told apart.
+_ON_A_HOST = frozenset({None, "gpu", "mig", "nic", "pci", "cpu", "disk"})
 _ROWS = {
     "events": frames.EVENTS,
     "jobs": frames.JOBS,
@@ -78,6 +80,8 @@ class Stage:
     labels : dict of canonical JSON to number
     not_whole : set of int
         Numbers of the names that had values which are no integers.
+    extra_labels : dict of (who, name) to set of label
+        Labels of series that lie wide all the same.
     rows_of : dict of table to Spool
         In the shapes of ``workbench.model.frames``.
     """
@@ -97,6 +101,7 @@ class Stage:
     names: dict[Name, int] = field(default_factory=dict)
     labels: dict[str, int] = field(default_factory=dict)
     not_whole: set[int] = field(default_factory=set)
+    extra_labels: dict[tuple[int, int], set[int]] = field(default_factory=dict)
     first_us: int | None = None
     last_us: int | None = None
     _routes: dict[str, int] = field(default_factory=lambda: {SAMPLES_LONG: 0})
@@ -104,6 +109,15 @@ class Stage:
     def __post_init__(self) -> None:
         self.samples_of = SampleSpool(self.folder, self.limit_bytes)
         self.rows_of = {name: Spool(self.folder / name, self.limit_bytes, _SQUASH.get(name)) for name in _ROWS}
+
+    @property
+    def hostless(self) -> int:
+        """How many names stand for things on a host, and say of which host they are not."""
+        found = {who for who in self.who if who[0] is None and who[1] in _ON_A_HOST}
+        for rows in self.rows_of["events"].frames():
+            lone = rows.filter(pl.col("host").is_null()).select("host", "device_kind", "device").unique()
+            found |= {who for who in lone.iter_rows() if who[1] in _ON_A_HOST and who != (None, "host", who[2] or "")}
+        return len(found)
 
     @property
     def bytes(self) -> int:
@@ -205,12 +219,22 @@ class Stage:
             pl.col("series").alias("place"), "host", "device_kind", "device", "kind", pl.col("metric").fill_null(""),
             pl.col("unit").replace("", None), pl.col("labels").replace("", None).fill_null("{}"), kind.alias("of"),
         )  # fmt: skip
-        bare = plain.with_columns(bare=pl.col("labels") == "{}")
-        numbered = self._with_number(bare, ["host", "device_kind", "device"], "who", self._number_of_who)
+        known = plain.select("labels", "of").unique()
+        told = known.with_columns(pl.Series("bare", [bare(*row) for row in known.iter_rows()], dtype=pl.Boolean))
+        numbered = self._with_number(
+            plain.join(told, on=["labels", "of"], how="left", maintain_order="left"),
+            ["host", "device_kind", "device"],
+            "who",
+            self._number_of_who,
+        )
         numbered = self._with_number(numbered, ["metric", "kind", "unit", "of", "bare"], "name", self._number_of_name)
         numbered = self._with_number(
             numbered, ["labels"], "label", lambda row: self.labels.setdefault(row[0], len(self.labels))
         )
+        for who, name, label in (
+            numbered.filter("bare", pl.col("labels") != "{}").select("who", "name", "label").unique().iter_rows()
+        ):
+            self.extra_labels.setdefault((who, name), set()).add(label)
         return self._with_number(numbered, ["of", "bare", "kind"], "route", self._number_of_route)
 
     @staticmethod
@@ -225,13 +249,13 @@ class Stage:
         return self.who.setdefault((row[0], row[1], row[2]), len(self.who))
 
     def _number_of_name(self, row: tuple[Any, ...]) -> int:
-        metric, kind, unit, of, bare = row
-        key: Name = (metric, kind, unit, of, route_of(of, "{}" if bare else "", kind, is_wide(of)))
+        metric, kind, unit, of, is_bare = row
+        key: Name = (metric, kind, unit, of, route_of(of, "{}" if is_bare else "", kind, is_wide(of)))
         return self.names.setdefault(key, len(self.names))
 
     def _number_of_route(self, row: tuple[Any, ...]) -> int:
-        of, bare, kind = row
-        return self._routes.setdefault(route_of(of, "{}" if bare else "", kind, is_wide(of)), len(self._routes))
+        of, is_bare, kind = row
+        return self._routes.setdefault(route_of(of, "{}" if is_bare else "", kind, is_wide(of)), len(self._routes))
 
     def skips_json(self) -> str:
         """Write what was passed over, by rule."""

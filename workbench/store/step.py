@@ -107,8 +107,7 @@ def _write(
     )
     output.write_fixed("absent", (_absent(item) for item in items))
     looked = [rows for item in items for rows in _looked(item, plan)]
-    known = set(read_fixed(base, "entities", ["entity", "source"]).filter(pl.col("source").is_null())["entity"])
-    output.write_fixed("entities", [entity_rows(list(items), plan, known)])
+    output.write_fixed("entities", [entity_rows(items, plan, read_fixed(base, "entities"))])
     output.write_fixed("aliases", [_frame(plan.learned, "aliases")])
     output.write_fixed("metrics", [_frame(plan.columns.new, "metrics")])
     output.write_fixed("series", [tally.series()])
@@ -186,7 +185,7 @@ def _file_row(item: Item, batch: int) -> dict[str, Any]:
         "source": item.source, "digest": item.digest, "path": item.shown, "bytes": item.size, "reader": item.reader or None,
         "rule": item.rule or None, "confidence": item.confidence, "status": item.status, "reason": item.reason or None,
         "records": stage.records, "rows": stage.rows, "skipped": stage.skips.total(), "rejected": stage.rejected,
-        "curable": stage.curable, "samples": stage.samples, "repeated": item.repeated, "skips": stage.skips_json(),
+        "curable": stage.curable, "hostless": item.hostless, "samples": stage.samples, "repeated": item.repeated, "skips": stage.skips_json(),
         "context": context_json(item.context), "notes": stage.notes, "first": stage.first_us, "last": stage.last_us,
         "batch": batch, "ingested": int(time.time() * 1e6),
     }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 
@@ -132,6 +133,13 @@ class Tally:
             .group_by(by)
             .agg(pl.col("first").min(), pl.col("last").max(), pl.col("count").sum(), pl.col("interval_s").median())
         )
+        told = _extra_labels(self._plan)
+        if not told.is_empty():
+            by = ["table", "entity", "metric", "source"]
+            more = pl.when(pl.col("labels") == "{}").then(pl.col("extra")).otherwise(None)
+            summed = summed.join(told, on=by, how="left", nulls_equal=True).with_columns(
+                labels=pl.coalesce(more, "labels")
+            )
         return summed.select(list(schema)).sort("table", "metric", "entity", "labels", "source", nulls_last=True)
 
     def observed(self, more: Sequence[pl.DataFrame] = ()) -> pl.DataFrame:
@@ -139,6 +147,31 @@ class Tally:
         schema = FIXED["observed"]
         pieces = pl.concat([pl.DataFrame(schema=schema), *self._observed, *more])
         return join_intervals(pieces, ["entity", "what", "reader", "source"])
+
+
+def _extra_labels(plan: Plan) -> pl.DataFrame:
+    """Give the labels of series that lie wide; those that changed in a series as lists."""
+    texts: dict[tuple[str, str, str, str | None], set[str]] = {}
+    for item, lookup in zip(plan.items, plan.lookups, strict=True):
+        words = list(item.stage.labels)
+        for (who, name), numbers in item.stage.extra_labels.items():
+            column = plan.placements[lookup.column[name]].column
+            key = (column.table, plan.entities[lookup.entity[who]].entity, column.metric.id, item.owner)
+            texts.setdefault(key, set()).update(words[number] for number in numbers)
+    rows = [(*key, _one_object(found)) for key, found in texts.items()]
+    schema = dict.fromkeys(("table", "entity", "metric", "source", "extra"), pl.String)
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _one_object(texts: set[str]) -> str:
+    if len(texts) == 1:
+        return next(iter(texts))
+    values: dict[str, set[str]] = {}
+    for text in texts:
+        for name, value in json.loads(text).items():
+            values.setdefault(name, set()).add(str(value))
+    merged = {name: next(iter(found)) if len(found) == 1 else sorted(found) for name, found in sorted(values.items())}
+    return json.dumps(merged, ensure_ascii=False, separators=(",", ":"))
 
 
 def _stamps(us: NDArray[np.int64]) -> pl.Series:
