@@ -13,7 +13,7 @@ from workbench.hypotheses.verdicts import verdict_to_json
 from workbench.model.verdict import Effect, Reading, Verdict
 from workbench.reports.language import check_words, lead_words, meaning, needed
 
-__all__ = ["evidence", "in_detail", "machine_verdict", "store_name", "tested_row"]
+__all__ = ["evidence", "in_detail", "machine_verdict", "store_name", "row_of"]
 
 #: Readings that deserve a section of their own where very many signals were tested.
 _TELLING = (
@@ -55,7 +55,7 @@ def store_name(inputs: str) -> str:
     return inputs.replace("\\", "/").rsplit("/", 1)[-1]
 
 
-def tested_row(verdict: Verdict) -> dict[str, str]:
+def row_of(verdict: Verdict) -> dict[str, str]:
     """Give one row of the table of everything that was tested."""
     return {
         "verdict": verdict.word.value,

@@ -12,7 +12,7 @@ from workbench.model.incident import Incident
 from workbench.model.verdict import Verdict, Word
 from workbench.panel.lanes import event_rows, folded, job_rows, moment_of
 from workbench.reports.account import claims, data_account, rerun, versions
-from workbench.reports.evidence import evidence, in_detail, machine_verdict, tested_row
+from workbench.reports.evidence import evidence, in_detail, machine_verdict, row_of
 from workbench.reports.language import LIMITS, METHOD, meaning, tally
 from workbench.timebase import MICROS, format_us, to_us
 
@@ -81,7 +81,7 @@ def collect(store: Store, incident: Incident | None, verdicts: Sequence[Verdict]
         "tested": {
             "tally": tally(verdicts),
             "count": len(verdicts),
-            "rows": [tested_row(verdict) for verdict in verdicts],
+            "rows": [row_of(verdict) for verdict in verdicts],
             "ledger": _ledger(store),
         },
         "verdicts": [evidence(verdict) for verdict in in_detail(verdicts)],

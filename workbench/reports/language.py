@@ -43,6 +43,7 @@ CHECKS = {
     "crossover": "Does it hold against the same entity's own earlier time?",
     "reversed_time": "Does it move before rather than after?",
     "proxy": "Does it add something beside what is supported already?",
+    "direction": "Does it move the way that the claim says?",
     "healthy_twin": "Is it absent from healthy peers at the same moments?",
 }
 _COMPARED = (

@@ -3,23 +3,74 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import ipywidgets
 
 from workbench.errors import WorkbenchError
 from workbench.panel.peers import GROUPS, host_of
 from workbench.widgets.board import BoardWidget
+from workbench.widgets.desk import Board
 from workbench.widgets.page import body_html, copy_html, strip_data
+from workbench.widgets.state import TimeWindow, ViewState
 
 if TYPE_CHECKING:
-    from workbench.widgets.explore import Explorer
+    from workbench.store.store import Store
 
-__all__ = ["ControlPanel"]
+__all__ = ["ControlPanel", "Shown"]
 
 _MOST_ENTITIES = 500
 _BASELINES = (1.0, 2.0, 4.0, 8.0)
+
+
+class Shown(Protocol):
+    """What controls need of an explorer: its state, and the ways to change it."""
+
+    store: Store
+    kept: list[dict[str, Any]]
+
+    @property
+    def board(self) -> Board:
+        """Everything that is shown."""
+
+    @property
+    def current(self) -> ViewState:
+        """The state, as a value."""
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The state, as plain values."""
+
+    @property
+    def window(self) -> TimeWindow:
+        """The time that all panels show."""
+
+    def show(
+        self,
+        *,
+        entity: str | None = None,
+        metrics: Sequence[str] | None = None,
+        group: str | None = None,
+        window: str | tuple[int, int] | None = None,
+        baseline: float | None = None,
+    ) -> object:
+        """Change what is shown."""
+
+    def back(self) -> object:
+        """Show the window before."""
+
+    def forward(self) -> object:
+        """Undo a step back."""
+
+    def reset(self) -> object:
+        """Show the first window."""
+
+    def step(self, by: int) -> object:
+        """Show the next metric that stands out."""
+
+    def keep(self, note: str = "") -> object:
+        """Keep the view as evidence."""
 
 
 class ControlPanel:
@@ -27,7 +78,7 @@ class ControlPanel:
 
     Parameters
     ----------
-    explorer : Explorer
+    explorer : Shown
         Holds the state; this class keeps nothing but widgets.
 
     Attributes
@@ -37,7 +88,7 @@ class ControlPanel:
         Where the static copy of the notebook stands; renewed when a view is kept.
     """
 
-    def __init__(self, explorer: Explorer) -> None:
+    def __init__(self, explorer: Shown) -> None:
         self.explorer = explorer
         self.copy: Any = None
         self._quiet = False
