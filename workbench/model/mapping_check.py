@@ -178,6 +178,8 @@ def _deeper_mistakes(rule: Mapping[str, Any], readers: Sequence[str]) -> list[tu
         found += _usage("zone", zone_of, zone)
     if isinstance(reader, str) and readers and reader not in readers:
         found.append(("reader", f"reader: there is no '{reader}'{_near(reader, readers)}; known: {', '.join(readers)}"))
+    if "epoch_origin" in rule and "epoch" not in rule:
+        found.append(("epoch_origin", "epoch_origin: state epoch too, the unit that times are counted in"))
     for key in ("taken_at", "boot_at", "epoch_origin"):
         if key in rule and _FIELDS[key][1](rule[key]):
             # A zone that comes from --clock is known only when a path is: UTC stands in for it here.

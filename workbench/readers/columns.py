@@ -54,7 +54,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     "labels": ("labels tags", ""),
     "code": ("code error_code errorcode event_code err_code xid xid_code sxid", ""),
     "severity": ("severity level priority loglevel", ""),
-    "message": ("message msg description text", "details detail body"),
+    "message": ("message msg description", "text details detail body"),
     "end": ("end end_time endtime ended ended_at finish finished finished_at finish_time", ""),
     "job": ("job job_id jobid jobidraw job_id_raw", ""),
     "attempt": ("attempt restart restarts restart_count", ""),

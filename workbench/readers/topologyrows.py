@@ -152,8 +152,9 @@ def read_row(row: Mapping[str, str | None], plan: Plan, context: Context, graph:
     attributes = {
         name: text.strip() for name in plan.rest if (text := row.get(name)) and text.strip().lower() not in MISSING
     }
-    gpu = next((name for role in _GPU_NAMES if (name := plan.text(role, row))), None)
     nic = plan.text("nic", row)
+    names = _GPU_NAMES[:2] if nic else _GPU_NAMES  # beside a NIC, an address is that of the NIC
+    gpu = next((name for role in names if (name := plan.text(role, row))), None)
     if host is None:
         if plan.has("host"):
             return Problem(reason="row names no host", curable=None)

@@ -1,0 +1,224 @@
+"""What single files show of the reader of tables; every fixture also runs the contract of all readers."""
+
+import json
+import random
+
+import polars as pl
+import pytest
+from readings import read, read_bytes
+
+from workbench.model.context import Columns, Context
+from workbench.readers.source import open_source
+from workbench.readers.table import READER
+from workbench.timebase import parse_time
+
+
+def _read(tmp_path, text, context=None, **how):
+    data = text if isinstance(text, bytes) else text.encode()
+    return read_bytes(READER, data, context or Context(), tmp_path, **how)
+
+
+def _values(reading, metric):
+    frame = reading.frame("samples").filter(metric=metric).sort("ts")
+    return frame["value"].to_list()
+
+
+def test_two_candidates_for_the_time_reject_every_record_with_one_reason(tmp_path):
+    reading = _read(tmp_path, "time,timestamp,host,load\n1,2,n1,7\n3,4,n1,8\n\n")
+    assert (reading.records, reading.rows, reading.skips()) == (4, 0, {"header": 1, "blank": 1})
+    assert reading.rejects().select("line", "curable").rows() == [(2, "map"), (3, "map")]
+    assert reading.rejects()["reason"].n_unique() == 1
+
+
+def test_local_times_wait_for_a_zone_and_are_read_with_one(tmp_path):
+    text = "timestamp,host,load\n2025-11-02 00:58:11,n1,7\n2025-11-02 02:30:00,n1,8\n"
+    assert _read(tmp_path, text).rejects()["curable"].to_list() == ["clock", "clock"]
+    reading = _read(tmp_path, text, Context(zone="America/Chicago"))
+    assert reading.has("samples", {"ts": "2025-11-02T05:58:11Z", "value": 7.0})
+    assert reading.has("samples", {"ts": "2025-11-02T08:30:00Z", "value": 8.0})
+
+
+def test_the_repeated_hour_is_noted_where_it_stays_open(tmp_path):
+    text = "timestamp,host,load\n2025-10-26 02:10:00,n1,7\n2025-10-26 02:50:00,n1,8\n"
+    reading = _read(tmp_path, text, Context(zone="Europe/Berlin"))
+    assert reading.notes == {"2 rows lie in the repeated hour of autumn; the earlier pass is taken"}
+    events = _read(tmp_path, text.replace("load", "message"), Context(zone="Europe/Berlin")).frame("events")
+    spans = (events["ts_high"] - events["ts_low"]).dt.total_microseconds().to_list()
+    assert spans == [3600 * 10**6 + 999_999] * 2
+
+
+def test_a_snapshot_takes_its_time_and_host_from_the_user(tmp_path):
+    stated = Context(
+        host="n1", taken_at_us=parse_time("2026-03-01T10:00:00Z"), columns=Columns(roles={"nic": "device"})
+    )
+    text = "device,port,counter,value\nmlx5_0,1,link_downed,255\nmlx5_1,1,symbol_error,18446744073709551615\n"
+    reading = _read(tmp_path, text, stated)
+    assert reading.has(
+        "samples",
+        {"ts": "2026-03-01T10:00:00Z", "host": "n1", "device_kind": "port", "device": "mlx5_0/1", "value_int": 255},
+    )
+    assert reading.has("samples", {"device": "mlx5_1/1", "value": 2.0**64, "value_int": None})
+    assert "no column says when" in _read(tmp_path, text).rejects()["reason"][0]
+
+
+def test_a_row_of_units_below_the_header(tmp_path):
+    text = 'sep=;\n"when";"pdu";"power";"load"\n"";"";"kW";"%"\n"1772359200";"p1";"3,25";"61"\n'
+    reading = _read(tmp_path, text)
+    assert reading.skips() == {"metadata": 1, "header": 1, "unit row": 1}
+    assert reading.has(
+        "samples", {"device_kind": "pdu", "device": "p1", "host": None, "metric": "power", "unit": "kW", "value": 3.25}
+    )
+    assert reading.has("samples", {"metric": "load", "unit": "%", "value_int": 61})
+
+
+def test_an_array_of_objects(tmp_path):
+    columns = Columns(
+        shape="events",
+        roles={"ts": "event_time", "host": "node_id", "kind": "event_type"},
+        epoch="d",
+        epoch_origin_us=parse_time("2026-01-01T00:00:00Z"),
+    )
+    rows = [
+        {"node_id": "n1", "event_time": 3.5, "event_type": "fault_start", "fault": {"Class": "GPU"}},
+        7,
+        {"node_id": "n1", "event_time": 4, "event_type": "fault_end"},
+    ]
+    reading = _read(tmp_path, json.dumps(rows, indent=1), Context(columns=columns))
+    assert (reading.records, reading.rows) == (3, 2)
+    assert reading.has(
+        "events",
+        {"ts": "2026-01-04T12:00:00Z", "kind": "fault_start", "host": "n1", "attributes": {"fault.Class": "GPU"}},
+    )
+    cut = _read(tmp_path, json.dumps(rows)[:-3], Context(columns=columns))
+    assert (cut.rows, cut.rejects()["reason"].to_list()) == (0, ["the document is no whole JSON array: it may be cut"])
+
+
+def test_a_bare_number_is_no_reading_where_cells_carry_units_but_zero_is(tmp_path):
+    text = "time,host,power,temp\n1772359200,n1,611 W,54 C\n1772359201,n1,612,55\n1772359202,n1,0,0\n"
+    reading = _read(tmp_path, text)
+    assert _values(reading, "power") == [611.0, 0.0]
+    assert _values(reading, "temp") == [54.0]
+    assert sum(reading.absent().values()) == 3
+
+
+def test_a_device_that_is_no_gpu_is_not_taken_for_one(tmp_path):
+    text = "time,host,device,temp\n1772359200,n1,sda,40\n1772359200,n1,gpu3,54\n1772359200,n1,GPU-1f0c2c55-0b1e,55\n"
+    reading = _read(tmp_path, text)
+    assert reading.frame("samples").select("device_kind", "device").rows() == [
+        ("gpu", "gpu3"),
+        ("gpu", "GPU-1f0c2c55-0b1e"),
+    ]
+    assert reading.rejects()["curable"].to_list() == ["map"]
+    disks = _read(tmp_path, text, Context(columns=Columns(device_kind="disk"))).frame("samples")
+    assert set(disks["device_kind"]) == {"disk"}
+
+
+def test_names_of_one_gpu_in_one_row_are_aliases_over_the_span_seen(tmp_path):
+    text = "time,host,index,uuid,pci.bus_id,temp\n1772359200,n1,0,GPU-1f0c2c55,00000000:18:00.0,54\n1772359260,n1,0,GPU-1f0c2c55,00000000:18:00.0,55\n"
+    reading = _read(tmp_path, text)
+    span = {"valid_from": "2026-03-01T10:00:00Z", "valid_to": "2026-03-01T10:01:00Z"}
+    assert reading.has(
+        "aliases", {"host": "n1", "device_kind": "gpu", "device": "0", "same_as": "GPU-1f0c2c55", **span}
+    )
+    assert reading.has("aliases", {"device": "0000:18:00", "same_as": "GPU-1f0c2c55"})
+    assert set(reading.frame("samples")["metric"]) == {"temp"}
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+def test_delimiters(tmp_path, mark):
+    text = mark.join(["time", "host", "a b", "c"]) + "\n" + mark.join(["1772359200", "n1", "1.5", "2"]) + mark + "\n"
+    reading = _read(tmp_path, text)
+    assert _values(reading, "a b") == [1.5]
+    assert reading.rejects().is_empty()
+
+
+def test_quotes_that_do_not_close_cost_their_own_line(tmp_path):
+    text = 'time,host,message\n1772359200,n1,a 5" disk\n1772359201,n1,"x, y"\n1772359202,n1,"open\n1772359203,n1,z\n'
+    reading = _read(tmp_path, text)
+    assert reading.records == 5
+    messages = reading.frame("events").sort("ts")["message"].to_list()
+    assert messages[0] == 'a 5" disk'
+    assert messages[1] == "x, y"
+    assert messages[-1] == "z"
+
+
+def test_columns_of_one_name_keep_apart(tmp_path):
+    reading = _read(tmp_path, "time,host,temp,temp,\n1772359200,n1,1,2,\n")
+    assert _values(reading, "temp") == [1.0]
+    assert _values(reading, "temp#2") == [2.0]
+
+
+def test_markup_and_sql_pass_as_text(tmp_path):
+    evil = "<img src=x onerror=alert(1)>'; drop table samples; --"
+    reading = _read(tmp_path, f'time,host,kind,message,"{evil}"\n1772359200,"{evil}","{evil}","{evil}",1\n')
+    event = reading.frame("events").row(0, named=True)
+    assert (event["host"], event["message"]) == (evil, evil)
+    assert json.loads(event["attributes"]) == {evil: "1", "kind": evil}
+    assert event["kind"].isascii()
+    assert "<" not in event["kind"]
+
+
+def test_a_file_that_the_mapping_says_is_a_table_but_is_none(tmp_path):
+    stated = Context(columns=Columns(roles={"ts": "t", "host": "h"}))
+    assert "column 't' is ts" in _read(tmp_path, "a,b\n1,2\n", stated).rejects()["reason"][0]
+    assert "no line is a header" in _read(tmp_path, "1\n2\n", stated).rejects()["reason"][0]
+
+
+def test_prose_is_not_claimed():
+    for text in (
+        b"[   12.3] foo, bar\n[   12.4] baz\n" * 9,
+        b"Hello, world.\nHow are you?\n" * 9,
+        b"# HELP a b\n# TYPE a gauge\na 1\n" * 9,
+    ):
+        assert READER.recognise(text, Context()) is None
+
+
+def test_blocks_of_any_size_give_one_answer_over_many_rows(tmp_path):
+    """Long enough for several blocks, with everything that goes its own way in them."""
+    rng = random.Random(3)
+    lines = ["time,host,gpu,power,note"]
+    for number in range(1500):
+        cells = [
+            str(1772359200 + number),
+            f"n{rng.randrange(3)}",
+            str(rng.randrange(8)),
+            f"{rng.randrange(700)} W",
+            rng.choice(["", '"a\nb"', '"x, y"', "N/A"]),
+        ]
+        lines.append(",".join(cells) if number % 97 else "time,host,gpu,power,note")
+    data = ("\n".join(lines) + "\n").encode()
+    whole = _read(tmp_path, data)
+    for size in (3000, 9000):
+        part = _read(tmp_path, data, block_bytes=size)
+        assert part.tables() == whole.tables()
+        assert (part.records, part.skips()) == (whole.records, whole.skips())
+    assert whole.rows == 1500 - 16
+    assert whole.count("samples") == whole.rows
+
+
+def test_wide_blocks_are_cut_into_bounded_batches(tmp_path):
+    names = [f"m{number}" for number in range(1000)]
+    text = ",".join(["time", "host", *names]) + "\n"
+    text += "".join(f"{1772359200 + row},n1," + ",".join(["1"] * 1000) + "\n" for row in range(2100))
+    path = tmp_path / "wide.csv"
+    path.write_text(text)
+    with open_source(path) as source:
+        heights = [batch.samples.height for batch in READER.read(source, Context())]
+    assert sum(heights) == 2_100_000
+    assert max(heights) <= 2_048_000
+
+
+def test_json_integers_and_decimals_of_one_key_stay_what_they_are(tmp_path):
+    rows = [{"time": 1772359200, "host": "n1", "a": 9007199254740993}, {"time": 1772359201, "host": "n1", "a": 0.5}]
+    reading = _read(tmp_path, "\n".join(json.dumps(row) for row in rows))
+    frame = reading.frame("samples").sort("ts")
+    assert frame["value_int"].to_list() == [9007199254740993, None]
+    assert frame["value"].to_list() == [9007199254740992.0, 0.5]
+    assert reading.rejects().is_empty()  # a closed object cannot be cut
+
+
+def test_reading_is_the_same_through_the_path_and_through_bytes(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"time,host,a\n1772359200,n1,1\n")
+    assert read(READER, path, Context()).tables() == _read(tmp_path, path.read_bytes()).tables()
+    assert isinstance(read(READER, path, Context()).frame("samples"), pl.DataFrame)
