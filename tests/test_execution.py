@@ -1,10 +1,11 @@
 """Tasks over engines: the same answers in the same order, whoever does them."""
 
 import operator
+import os
 
 import pytest
 
-from workbench.errors import UsageError
+from workbench.errors import ResourceError, UsageError
 from workbench.execution import check_engine, map_tasks
 
 
@@ -17,6 +18,11 @@ def test_processes_give_the_answers_in_the_order_of_the_tasks():
 def test_what_goes_wrong_in_a_process_goes_wrong_here():
     with pytest.raises(TypeError):
         list(map_tasks(operator.neg, ["x"], engine="processes:1"))
+
+
+def test_a_worker_that_dies_is_told():
+    with pytest.raises(ResourceError, match="ended by itself"):
+        list(map_tasks(os._exit, [1, 1], engine="processes:1"))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from workbench.errors import UsageError
+from workbench.errors import ResourceError, UsageError
 
 __all__ = ["check_engine", "map_tasks"]
 
@@ -61,6 +61,8 @@ def map_tasks(function: Callable[[Task], Answer], tasks: Sequence[Task], *, engi
     ------
     UsageError
         Where the engine is none, or cannot be reached.
+    ResourceError
+        Where a worker process died.
 
     Examples
     --------
@@ -78,6 +80,7 @@ def map_tasks(function: Callable[[Task], Answer], tasks: Sequence[Task], *, engi
 
 def _over_processes(function: Callable[[Task], Answer], tasks: Sequence[Task], workers: int) -> Iterator[Answer]:
     from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context
 
     if not tasks:
@@ -88,6 +91,10 @@ def _over_processes(function: Callable[[Task], Answer], tasks: Sequence[Task], w
         futures = [pool.submit(function, task) for task in tasks]
         for future in futures:
             yield future.result()
+    except BrokenProcessPool:
+        raise ResourceError(
+            "A worker process ended by itself, most likely for want of memory. Use fewer processes, or --engine here."
+        ) from None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 

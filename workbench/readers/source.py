@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -114,6 +114,12 @@ class Source:
         self.path = path
         self.container = container
         self.damage: Damage | None = None
+        self._position: Callable[[], int] = lambda: 0
+
+    @property
+    def position(self) -> int:
+        """Bytes of the file on disk read so far, for progress; 0 where not known."""
+        return self._position()
 
     def __enter__(self) -> Self:
         return self
@@ -271,4 +277,6 @@ def open_source(path: Path, *, block_bytes: int = BLOCK_BYTES) -> Source:
     file = path.open("rb")
     stream, container = decompressed(file)
     plain = path if container == "plain" else None
-    return Source(stream, raw_bytes=size, path=plain, container=container, block_bytes=block_bytes)
+    source = Source(stream, raw_bytes=size, path=plain, container=container, block_bytes=block_bytes)
+    source._position = file.tell  # noqa: SLF001 -- its own maker
+    return source

@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from workbench.errors import DataError, InterruptedWorkError, UsageError
+from workbench.execution import check_engine, map_tasks
 from workbench.model.context import Context
 from workbench.model.mapping import Mapping as MappingFile
 from workbench.model.mapping import load_mapping
@@ -20,8 +21,9 @@ from workbench.store.compact import MANY_FILES, compact, crowded
 from workbench.store.known import LOADED, Known, known_files
 from workbench.store.manifest import Snapshot, snapshot
 from workbench.store.plan import Item
-from workbench.store.read import failed_item, fingerprint, read_file
+from workbench.store.read import ReadTask, failed_item, fingerprint, fingerprint_or_reason, read_elsewhere, read_file
 from workbench.store.report import FileReport, IngestReport
+from workbench.store.stage import source_id
 from workbench.store.staging import staging
 from workbench.store.step import commit_step
 from workbench.store.tables import read_fixed
@@ -36,6 +38,8 @@ _POWER = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _LEAST_MEMORY = 64 * 2**20
 #: A step is committed when it holds so many files, or so many bytes of rows on disk.
 _FILES_A_STEP = 4000
+#: Files read over processes at once; their rows wait on disk.
+_FILES_A_ROUND = 64
 _BYTES_A_STEP = 8 * 2**30
 
 
@@ -123,23 +127,54 @@ class _Run:
         except DataError as error:
             self._wait(failed_item(found, str(error), context, folder))
             return
-        known = self.known.get(digest)
-        if known is not None and not known.read_again(context):
-            self.reports[found.shown] = _known_report(found, digest, known)
-        else:
+        if not self._is_known(found, digest, context):
             item = read_file(
                 found, digest, context, folder=folder, limit_bytes=self.memory // 16, readers=self.readers,
                 tell=lambda at: self.tell(at, found.shown),
             )  # fmt: skip
-            if item.status in LOADED:
-                self.known[digest] = Known(source=item.source, status=item.status, curable=0, hostless=0, context="{}")
             self._wait(item)
         self.done += found.size
+
+    def take_elsewhere(self, numbered: Sequence[tuple[int, Found]], engine: str) -> None:
+        """Read some files over processes; the answers are taken in the order of the files."""
+        found = [one for _, one in numbered]
+        tasks: dict[str, ReadTask] = {}
+        later: list[tuple[int, Found]] = []
+        told = map_tasks(fingerprint_or_reason, found, engine=engine)
+        for (number, one), (digest, trouble) in zip(numbered, told, strict=True):
+            context, folder = self.stated.context(one), self.folder / f"f{number:06d}"
+            if trouble:
+                self._wait(failed_item(one, trouble, context, folder))
+            elif digest in tasks:
+                later.append((number, one))  # a second name of content that is being read
+                continue
+            elif not self._is_known(one, digest, context):
+                limit = self.memory // 16
+                tasks[digest] = ReadTask(
+                    found=one, digest=digest, context=context, folder=folder, limit_bytes=limit, readers=self.readers
+                )
+            self.done += one.size
+        for task, item in zip(
+            tasks.values(), map_tasks(read_elsewhere, list(tasks.values()), engine=engine), strict=True
+        ):
+            self._wait(item)
+            self.tell(0, task.found.shown)
+        for number, one in later:
+            self.take(number, one)
+
+    def _is_known(self, found: Found, digest: str, context: Context) -> bool:
+        known = self.known.get(digest)
+        if known is None or known.read_again(context):
+            return False
+        self.reports[found.shown] = _known_report(found, digest, known)
+        return True
 
     def _wait(self, item: Item) -> None:
         if item.status not in LOADED and self.told.get(item.source) == item.status:
             self.reports[item.shown] = _report(item)  # nothing new to say of it: no new version
             return
+        if item.status in LOADED:
+            self.known[item.digest] = _taken(item.digest)
         self.waiting.append(item)
         # What was read of this content before, and what was said of this path while it could not be read, gives way.
         self.replaced |= ({item.source} & set(self.told)) | self.unread.get(item.shown, set())
@@ -179,6 +214,7 @@ def ingest(
     memory: str | int = "2GB",
     readers: Sequence[Reader] | None = None,
     progress: Progress | None = None,
+    engine: str = "here",
 ) -> tuple[IngestReport, Snapshot]:
     """Load dumps into a store.
 
@@ -194,6 +230,8 @@ def ingest(
         In place of the registered ones.
     progress : callable or None
         ``(done_bytes, total_bytes, path)``.
+    engine : str
+        ``here``, ``processes:N`` or ``dask:ADDRESS``: where files are read; the answer is the same.
 
     Raises
     ------
@@ -201,6 +239,7 @@ def ingest(
         Stopped by the user; files read to their end are committed, and the same call goes on.
     """
     begin = time.monotonic()
+    check_engine(engine)
     found = find_files(paths, inside=root)
     with staging(root) as (batch, folder):
         files = read_fixed(snapshot(root), "files")
@@ -209,8 +248,12 @@ def ingest(
             known=known_files(files), told=dict(files.select("source", "status").iter_rows()), unread=_unread(files), total=sum(one.size for one in found),
         )  # fmt: skip
         try:
-            for number, one in enumerate(found):
-                run.take(number, one)
+            if engine == "here":
+                for number, one in enumerate(found):
+                    run.take(number, one)
+            else:
+                for start in range(0, len(found), _FILES_A_ROUND):
+                    run.take_elsewhere([*enumerate(found)][start : start + _FILES_A_ROUND], engine)
             run.commit()
         except KeyboardInterrupt:
             _interrupted(run, len(found))
@@ -223,6 +266,11 @@ def ingest(
         files=told, store=str(root), version=str(now.seq), notes=tuple(run.notes), seconds=time.monotonic() - begin
     )
     return report, now
+
+
+def _taken(digest: str) -> Known:
+    """Note content that this ingest has read itself: a second file of it says nothing new."""
+    return Known(source=source_id(digest), status="loaded", curable=0, hostless=0, context="{}")
 
 
 def _unread(files: pl.DataFrame) -> dict[str, set[str]]:

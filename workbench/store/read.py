@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.errors import DataError, ResourceError, SpecificationError
@@ -17,7 +18,9 @@ from workbench.store.plan import Item
 from workbench.store.stage import Stage, digest_of, source_id
 from workbench.store.walk import Found
 
-__all__ = ["choose_reader", "failed_item", "fingerprint", "path_id", "read_file"]
+__all__ = [
+    "ReadTask", "choose_reader", "failed_item", "fingerprint", "fingerprint_or_reason", "path_id", "read_elsewhere", "read_file",
+]  # fmt: skip
 
 Tell = Callable[[int], None]
 
@@ -112,6 +115,45 @@ def read_file(
     return item
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReadTask:
+    """A file to read in another process; everything in it travels."""
+
+    found: Found
+    digest: str
+    context: Context
+    folder: Path
+    limit_bytes: int
+    readers: Sequence[Reader] | None
+
+
+def fingerprint_or_reason(found: Found) -> tuple[str, str]:
+    """Give the digest of a file, or why there is none."""
+    try:
+        return fingerprint(found), ""
+    except DataError as error:
+        return "", str(error)
+
+
+def read_elsewhere(task: ReadTask) -> Item:
+    """Read a file in another process; its rows come back as files."""
+    item = read_file(
+        task.found,
+        task.digest,
+        task.context,
+        folder=task.folder,
+        limit_bytes=task.limit_bytes,
+        readers=task.readers,
+        tell=_nobody,
+    )
+    item.stage.to_disk()
+    return item
+
+
+def _nobody(position: int) -> None:
+    """Progress inside a file is not told over processes."""
+
+
 def _facts(path: Path) -> tuple[int, int] | None:
     try:
         facts = path.stat()
@@ -138,7 +180,7 @@ def _read(item: Item, source: Source, readers: Sequence[Reader] | None, tell: Te
     try:
         for batch in reader.read(source, item.context):
             item.stage.add(batch)
-            tell(getattr(source, "raw_position", 0))
+            tell(source.position)
         item.stage.finish()
         item.hostless = item.stage.hostless
     except (ResourceError, OSError):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
@@ -67,6 +67,8 @@ class Spool:
         """Write what is in memory to disk."""
         if not self._frames:
             return
+        if self._squash is not None:
+            self._squash_now()
         path = self._stem.with_name(f"{self._stem.name}-{len(self._written)}.arrow")
         _write(pl.concat(self._frames), path)
         self._written.append(path)
@@ -74,11 +76,11 @@ class Spool:
 
     def frames(self) -> Iterator[pl.DataFrame]:
         """Give the rows again, in order, in pieces of bounded size."""
-        if self._squash is not None and self._frames:
-            self._squash_now()
         for path in self._written:
             yield pl.read_ipc(path)
         if self._frames:
+            if self._squash is not None:
+                self._squash_now()
             yield pl.concat(self._frames)
 
 
@@ -155,6 +157,18 @@ class SampleSpool:
         if to_disk:
             self._bytes = 0
 
+    def move_to_disk(self) -> None:
+        """Write the chunks that are still in memory."""
+        held = [number for number, chunk in enumerate(self.chunks) if chunk.frame is not None]
+        if not held:
+            return
+        path = self.folder / f"samples-{self._files}.arrow"
+        self._files += 1
+        _write_pieces([self.chunks[number].frame for number in held], path)
+        for piece, number in enumerate(held):
+            self.chunks[number] = replace(self.chunks[number], frame=None, path=path, piece=piece)
+        self._bytes = 0
+
 
 def read_chunk(chunk: Chunk) -> pl.DataFrame:
     """Give the samples of a chunk."""
@@ -183,12 +197,13 @@ def _by_time(frame: pl.DataFrame) -> tuple[list[tuple[int, pl.DataFrame]], int]:
     return pieces, width
 
 
-def _write_pieces(pieces: list[pl.DataFrame], path: Path) -> None:
-    schema = pieces[0].to_arrow().schema
+def _write_pieces(pieces: Sequence[pl.DataFrame | None], path: Path) -> None:
+    frames = [piece for piece in pieces if piece is not None]
+    schema = frames[0].to_arrow().schema
     options = pa.ipc.IpcWriteOptions(compression="lz4")
     try:
         with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema, options=options) as writer:
-            for piece in pieces:
+            for piece in frames:
                 writer.write_batch(piece.rechunk().to_arrow().combine_chunks().to_batches()[0])
     except OSError as error:
         raise _full(path, error) from None

@@ -156,6 +156,12 @@ class Stage:
                 f"the first {MOST_REJECTS:,} of {self.rejected:,} rejected records are kept with their text"
             )
 
+    def to_disk(self) -> None:
+        """Write everything that is still in memory, so that little travels between processes."""
+        self.samples_of.move_to_disk()
+        for spool in self.rows_of.values():
+            spool.flush()
+
     def _count_rejects(self, rejects: pl.DataFrame) -> None:
         self.rejected += rejects.height
         self.curable += rejects.height - rejects["curable"].null_count()

@@ -135,7 +135,7 @@ class Store:
         for name in ("_places", "_jobs"):
             self.__dict__.pop(name, None)
 
-    def ingest(
+    def ingest(  # noqa: PLR0913 -- what to read, what is stated, and how
         self,
         paths: Iterable[Path | str] | Path | str,
         *,
@@ -146,6 +146,7 @@ class Store:
         dry_run: bool = False,
         progress: Progress | None = None,
         readers: Sequence[Reader] | None = None,
+        engine: str = "here",
     ) -> IngestReport:
         """Load dumps: files, and all files below folders, recognised by their content.
 
@@ -171,6 +172,9 @@ class Store:
             ``(done_bytes, total_bytes, path)``.
         readers : sequence of Reader, optional
             In place of the registered ones.
+        engine : str
+            ``here``, ``processes:N`` or ``dask:ADDRESS``: where files are read. Dask workers must see
+            the dumps and the store under the same paths.
 
         Raises
         ------
@@ -184,7 +188,9 @@ class Store:
         stated = Stated.of(clock, year, mapping)
         if dry_run:
             return look_only(self.path, self._now, paths, stated=stated, readers=readers)
-        report, now = run_ingest(self.path, paths, stated=stated, memory=memory, readers=readers, progress=progress)
+        report, now = run_ingest(
+            self.path, paths, stated=stated, memory=memory, readers=readers, progress=progress, engine=engine
+        )
         self._move(now)
         return report
 
