@@ -62,6 +62,6 @@ def test_every_form_of_a_signal_on_the_page_is_read():
         assert Hypothesis.from_toml(f'name = "a"\nwhen = {form}\nthen = "xid"\n')
 
 
-@pytest.mark.parametrize("file", sorted((ROOT / "examples").glob("*.toml")), ids=lambda file: file.name)
+@pytest.mark.parametrize("file", ["first_incident.toml", "forms.toml"])
 def test_example_files_load(file):
-    assert load_hypotheses([file])
+    assert load_hypotheses([ROOT / "examples" / file])

@@ -11,7 +11,7 @@ from memorystore import MemoryStore
 from workbench.errors import UnknownNameError, UsageError
 from workbench.hypotheses.corrections import correct, rule_for
 from workbench.hypotheses.ledger import Ledger, LedgerEntry, ledger
-from workbench.hypotheses.rows import JUDGED, KNOWN, METHOD, REGISTERED, SCREENED, TESTED, entry_id, rows_frame
+from workbench.hypotheses.rows import JUDGED, KNOWN, MEASURED, METHOD, REGISTERED, SCREENED, entry_id, rows_frame
 from workbench.hypotheses.verdicts import verdict_from_json, verdict_to_json
 from workbench.kernels.online import saffron
 from workbench.model.provenance import Provenance
@@ -56,7 +56,7 @@ def test_steps_of_a_judgement_become_one_entry():
     text = verdict_to_json(verdict())
     store = stored(
         row(REGISTERED, 1, ledger_id="r1", rows=None, rule=None),
-        row(TESTED, 1, p=0.01, at=START + timedelta(minutes=2), verdict=verdict_to_json(verdict(p=0.01))),
+        row(MEASURED, 1, p=0.01, at=START + timedelta(minutes=2), verdict=verdict_to_json(verdict(p=0.01))),
         row(
             JUDGED,
             1,
@@ -77,7 +77,7 @@ def test_steps_of_a_judgement_become_one_entry():
 
 
 def test_a_claim_that_was_registered_and_never_tested_stays_in_sight():
-    book = ledger(stored(row(REGISTERED, 1, ledger_id="r1", rows=None, rule=None), row(TESTED, 2, p=0.4)))
+    book = ledger(stored(row(REGISTERED, 1, ledger_id="r1", rows=None, rule=None), row(MEASURED, 2, p=0.4)))
     assert [(entry.id, entry.status) for entry in book.entries] == [("id2", "tested"), ("r1", "registered")]
     assert book.entry("r1").verdict is None
     assert book.of("h1", version="1") is None
@@ -85,7 +85,7 @@ def test_a_claim_that_was_registered_and_never_tested_stays_in_sight():
 
 def test_rows_that_were_judged_before_close_the_registration_and_are_known_by_both_versions():
     store = stored(
-        row(TESTED, 1, p=0.01),
+        row(MEASURED, 1, p=0.01),
         row(REGISTERED, 2, ledger_id="r2", hypothesis="h1", rows=None, rule=None, inputs="2"),
         row(KNOWN, 2, ledger_id="id1", hypothesis="h1", rows="rows1", inputs="2"),
     )
@@ -97,16 +97,16 @@ def test_rows_that_were_judged_before_close_the_registration_and_are_known_by_bo
 
 
 def test_the_first_of_two_concurrent_tests_counts():
-    book = ledger(stored(row(TESTED, 1, p=0.01, seed=7), row(TESTED, 1, p=0.03, seed=8, registration="r9")))
+    book = ledger(stored(row(MEASURED, 1, p=0.01, seed=7), row(MEASURED, 1, p=0.03, seed=8, registration="r9")))
     (entry,) = book.entries
     assert (entry.p, entry.seed) == (0.01, 7)
 
 
 def test_online_rule_follows_the_order_of_tests_and_leaves_out_what_was_no_test():
     p = [0.0004, 0.3, 0.02, 0.0001, 0.6]
-    rows = [row(TESTED, n, p=value) for n, value in enumerate(p)]
-    rows.insert(2, row(TESTED, 90, p=None))  # nothing could be tested
-    rows.insert(3, row(TESTED, 91, p=0.5, rule="batch", batch_size=4))
+    rows = [row(MEASURED, n, p=value) for n, value in enumerate(p)]
+    rows.insert(2, row(MEASURED, 90, p=None))  # nothing could be tested
+    rows.insert(3, row(MEASURED, 91, p=0.5, rule="batch", batch_size=4))
     rows.insert(4, row(SCREENED, 92, p=0.001, kind="screen", rule="screen"))
     entries = [entry for entry in ledger(stored(*rows)).entries if entry.rejected is not None]
     expected = saffron(np.array(p), ceiling=0.05)
@@ -116,7 +116,7 @@ def test_online_rule_follows_the_order_of_tests_and_leaves_out_what_was_no_test(
 
 
 def test_another_rule_can_be_worked_out_and_an_unknown_one_is_told_with_the_nearest():
-    store = stored(row(TESTED, 1, p=0.004))
+    store = stored(row(MEASURED, 1, p=0.004))
     assert ledger(store).entries[0].rejected is True
     assert ledger(store, rule="lord").entries[0].rejected is False
     assert ledger(store, rule="alpha-spending").entries[0].alpha_t == pytest.approx(0.05 * 6 / np.pi**2)
@@ -125,7 +125,7 @@ def test_another_rule_can_be_worked_out_and_an_unknown_one_is_told_with_the_near
 
 
 def test_entries_are_found_by_the_start_of_their_id():
-    book = ledger(stored(row(TESTED, 1, p=0.1, ledger_id="abc1"), row(TESTED, 2, p=0.1, ledger_id="abd2")))
+    book = ledger(stored(row(MEASURED, 1, p=0.1, ledger_id="abc1"), row(MEASURED, 2, p=0.1, ledger_id="abd2")))
     assert book.entry("abc").id == "abc1"
     for name in ("ab", "zz", ""):
         with pytest.raises(UnknownNameError):
@@ -171,7 +171,7 @@ def test_a_claim_found_by_a_screen_is_held_against_everything_screened():
         screened(1, "a", 0.001),
         screened(2, "b", 0.9),
         screened(3, "c", 0.8),
-        row(TESTED, 4, p=0.002, signal="a", rule="screen"),
+        row(MEASURED, 4, p=0.002, signal="a", rule="screen"),
     )
     book = ledger(store)
     found = correct(book, book.entry("id4"))
@@ -181,7 +181,9 @@ def test_a_claim_found_by_a_screen_is_held_against_everything_screened():
 
 
 def test_a_batch_is_corrected_over_all_its_claims_also_those_that_failed():
-    rows = [row(TESTED, n, p=p, rule="batch", batch="b", batch_size=5) for n, p in enumerate([0.001, 0.012, 0.5, 0.6])]
+    rows = [
+        row(MEASURED, n, p=p, rule="batch", batch="b", batch_size=5) for n, p in enumerate([0.001, 0.012, 0.5, 0.6])
+    ]
     book = ledger(stored(*rows))
     first, second = (correct(book, book.entry(f"id{n}")) for n in (0, 1))
     assert first.q_candidate == pytest.approx(0.001 * 5)
@@ -193,10 +195,10 @@ def test_a_batch_is_corrected_over_all_its_claims_also_those_that_failed():
 def test_variants_in_a_batch_pay_inside_and_count_once():
     """Three variants of one idea and another claim: two families, p of the variants times three."""
     idea = [
-        row(TESTED, n, p=p, rule="batch", batch="b", batch_size=4, signal="a")
+        row(MEASURED, n, p=p, rule="batch", batch="b", batch_size=4, signal="a")
         for n, p in enumerate([0.001, 0.002, 0.9])
     ]
-    book = ledger(stored(*idea, row(TESTED, 9, p=0.03, rule="batch", batch="b", batch_size=4, signal="z")))
+    book = ledger(stored(*idea, row(MEASURED, 9, p=0.03, rule="batch", batch="b", batch_size=4, signal="z")))
     variant, other = correct(book, book.entry("id0")), correct(book, book.entry("id9"))
     assert variant.tries == 3
     assert variant.q_candidate == pytest.approx(0.003 * 2)
@@ -205,9 +207,9 @@ def test_variants_in_a_batch_pay_inside_and_count_once():
 
 def test_earlier_tries_of_an_idea_are_paid_for_later():
     store = stored(
-        row(TESTED, 1, p=0.5, signal="a"),
-        row(TESTED, 2, p=0.004, signal="a"),
-        row(TESTED, 3, p=0.01, signal="a", rule="batch", batch_size=2),
+        row(MEASURED, 1, p=0.5, signal="a"),
+        row(MEASURED, 2, p=0.004, signal="a"),
+        row(MEASURED, 3, p=0.01, signal="a", rule="batch", batch_size=2),
     )
     book = ledger(store)
     assert correct(book, book.entry("id2")).tries == 2
@@ -217,7 +219,7 @@ def test_earlier_tries_of_an_idea_are_paid_for_later():
 
 def test_online_q_is_at_most_five_percent_exactly_where_the_rule_rejects():
     rng = np.random.default_rng(5)
-    rows = [row(TESTED, n, p=float(p)) for n, p in enumerate(rng.uniform(size=60) ** 4)]
+    rows = [row(MEASURED, n, p=float(p)) for n, p in enumerate(rng.uniform(size=60) ** 4)]
     book = ledger(stored(*rows))
     for entry in book.entries:
         assert (correct(book, entry).q <= 0.05) == entry.rejected
@@ -225,13 +227,13 @@ def test_online_q_is_at_most_five_percent_exactly_where_the_rule_rejects():
 
 
 def test_what_could_not_be_tested_has_no_q():
-    book = ledger(stored(row(TESTED, 1, p=None)))
+    book = ledger(stored(row(MEASURED, 1, p=None)))
     assert math.isnan(correct(book, book.entries[0]).q)
 
 
 def test_rows_of_an_older_version_are_read():
     store = MemoryStore()
-    store.append_ledger(rows_frame([row(TESTED, 1, p=0.1)]).drop("wealth", "family").with_columns(extra=pl.lit(1)))
+    store.append_ledger(rows_frame([row(MEASURED, 1, p=0.1)]).drop("wealth", "family").with_columns(extra=pl.lit(1)))
     assert ledger(store).entries[0].p == 0.1
 
 
@@ -257,12 +259,12 @@ def test_verdicts_come_back_as_they_were():
 
 
 def test_the_ledger_shows_hostile_names_escaped():
-    shown = ledger(stored(row(TESTED, 1, p=0.1, name="<script>x</script>")))._repr_html_()
+    shown = ledger(stored(row(MEASURED, 1, p=0.1, name="<script>x</script>")))._repr_html_()
     assert "<script>" not in shown
 
 
 def test_types_of_the_ledger_are_frozen():
-    entry = ledger(stored(row(TESTED, 1, p=0.1))).entries[0]
+    entry = ledger(stored(row(MEASURED, 1, p=0.1))).entries[0]
     assert isinstance(entry, LedgerEntry)
     with pytest.raises(AttributeError):
         entry.p = 0.0

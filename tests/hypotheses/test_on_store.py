@@ -17,12 +17,12 @@ APPEND = """
 import sys
 from datetime import UTC, datetime
 import workbench as wb
-from workbench.hypotheses.rows import METHOD, TESTED, rows_frame
+from workbench.hypotheses.rows import METHOD, MEASURED, rows_frame
 store = wb.open(sys.argv[1])
 for number in range(10):
     name = f"{sys.argv[2]}{number}"
     store.append_ledger(rows_frame([{
-        "status": TESTED, "ledger_id": name, "registration": name, "kind": "judge", "hypothesis": name, "rows": name,
+        "status": MEASURED, "ledger_id": name, "registration": name, "kind": "judge", "hypothesis": name, "rows": name,
         "method": METHOD, "inputs": "1", "batch": name, "batch_size": 1, "name": name, "signal": name, "outcome": "xid",
         "seed": 7, "rule": "online", "p": 0.3,
     }]))

@@ -13,7 +13,7 @@ from workbench.execution import check_engine, map_tasks
 from workbench.hypotheses.corrections import ALPHA, ONLINE, correct, needed_level, rule_for
 from workbench.hypotheses.ledger import Ledger, ledger
 from workbench.hypotheses.look import Looked, Task, look
-from workbench.hypotheses.rows import JUDGED, KNOWN, METHOD, REGISTERED, TESTED, entry_id, outcome_key, rows_frame
+from workbench.hypotheses.rows import JUDGED, KNOWN, MEASURED, METHOD, REGISTERED, entry_id, outcome_key, rows_frame
 from workbench.hypotheses.settle import Seen, settle
 from workbench.hypotheses.spec import Hypothesis
 from workbench.hypotheses.verdicts import verdict_to_json
@@ -106,7 +106,9 @@ def judge_each(
     Parameters and errors as for :func:`judge`.
     """
     _check(claims, seed, engine)
-    distinct = {claim.digest: claim for claim in reversed(claims)}  # of equals, the first speaks
+    distinct: dict[str, Hypothesis] = {}
+    for claim in claims:
+        distinct.setdefault(claim.digest, claim)  # of equals, the first speaks
     batch = entry_id("batch", store.version, *sorted(distinct))
     run = _Run(store=store, seed=seed, engine=engine, batch=batch, size=len(distinct))
     book = ledger(store)
@@ -231,7 +233,7 @@ def _write_look(run: _Run, claim: Hypothesis, looked: Looked, *, rule: str) -> N
         return
     row = run.row(
         claim,
-        TESTED,
+        MEASURED,
         ledger_id=entry_id(claim.digest, looked.rows, METHOD),
         rows=looked.rows,
         scope=evidence.scope,
@@ -250,7 +252,7 @@ def _settle_all(
     waiting = []
     for digest, claim in claims.items():
         entry = book.of(digest, version=run.store.version)
-        if digest in answers or entry is None or entry.status != TESTED:
+        if digest in answers or entry is None or entry.status != MEASURED:
             continue
         looked = seen.get(digest)
         if not isinstance(looked, Looked) or looked.evidence is None or entry.seed != run.seed:

@@ -15,7 +15,7 @@ import polars as pl
 
 from workbench.errors import UnknownNameError, UsageError, nearest
 from workbench.hypotheses.families import Decision, Rule, Tried, decide_in_order
-from workbench.hypotheses.rows import JUDGED, KNOWN, METHOD, REGISTERED, SCREENED, TESTED, in_order
+from workbench.hypotheses.rows import JUDGED, KNOWN, MEASURED, METHOD, REGISTERED, SCREENED, in_order
 from workbench.hypotheses.verdicts import verdict_from_json
 from workbench.kernels.online import alpha_spending, lord_plus_plus, saffron
 from workbench.model.frames import TS
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from workbench.store.store import Store
 
-__all__ = ["Ledger", "LedgerEntry", "RULES", "ledger"]
+__all__ = ["Ledger", "LedgerEntry", "RULES", "SUMMARY", "ledger"]
 
 #: Online rules by name; judgements are made by the first. No level is ever above 5 %.
 RULES: Mapping[str, Rule] = {
@@ -35,6 +35,8 @@ RULES: Mapping[str, Rule] = {
     "lord": lord_plus_plus,
     "alpha-spending": alpha_spending,
 }
+#: Columns that fit on a screen.
+SUMMARY = ("sequence", "id", "kind", "status", "name", "signal", "outcome", "p", "q", "alpha_t", "word", "reading")
 _SHOWN = 200
 _TEXTS = (
     *("kind", "hypothesis", "rows", "method", "batch", "name", "signal", "outcome", "scope", "rule"),
@@ -191,8 +193,9 @@ class Ledger:
         return [(e.id, _tried(e)) for e in self.entries if e.rule == "online" and not math.isnan(e.p)]
 
     def table(self) -> pl.DataFrame:
-        """One row per entry, times in UTC."""
-        columns = [f.name for f in fields(LedgerEntry) if f.name not in ("verdict_json", "provenance", "versions")]
+        """One row per entry, times in UTC; the columns of ``SUMMARY`` first."""
+        all_of_them = [f.name for f in fields(LedgerEntry) if f.name not in ("verdict_json", "provenance", "versions")]
+        columns = [*SUMMARY, *(name for name in all_of_them if name not in SUMMARY)]
         kinds: dict[str, Any] = dict.fromkeys(("sequence", "batch_size", "seed", "tested"), pl.Int64())
         kinds |= dict.fromkeys(("p", "q", "alpha_t", "wealth"), pl.Float64())
         kinds |= dict.fromkeys(("time", "registered_at", "judged_at"), TS)
@@ -215,22 +218,8 @@ class Ledger:
         )
 
     def _repr_html_(self) -> str:
-        shown = (
-            "sequence",
-            "id",
-            "kind",
-            "status",
-            "name",
-            "signal",
-            "outcome",
-            "p",
-            "q",
-            "alpha_t",
-            "word",
-            "reading",
-        )
-        newest = self.table().select(shown).tail(_SHOWN)
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in shown)
+        newest = self.table().select(SUMMARY).tail(_SHOWN)
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in SUMMARY)
         body = "".join(f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in row)}</tr>" for row in newest.iter_rows())
         cut = f"<p>The newest {_SHOWN} of {len(self)} entries; see .table().</p>" if len(self) > _SHOWN else ""
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{cut}"
@@ -291,7 +280,7 @@ def _entries(rows: Iterable[Mapping[str, Any]]) -> list[LedgerEntry]:
         if status == REGISTERED:
             registered.setdefault(row["registration"], row["at"])
             open_.setdefault(row["registration"], row)
-        elif status in (TESTED, SCREENED) and key not in entries:
+        elif status in (MEASURED, SCREENED) and key not in entries:
             open_.pop(row["registration"], None)
             entries[key] = _entry(row, registered.get(row["registration"], row["at"]))
         elif status == KNOWN and key in entries:

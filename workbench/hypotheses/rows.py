@@ -25,7 +25,7 @@ __all__ = [
     "REGISTERED",
     "ROWS",
     "SCREENED",
-    "TESTED",
+    "MEASURED",
     "entry_id",
     "in_order",
     "outcome_key",
@@ -35,7 +35,7 @@ __all__ = [
 #: Changes where the same claim on the same rows may get another answer.
 METHOD = "matched precursor test 1"
 
-REGISTERED, TESTED, JUDGED, KNOWN, SCREENED = "registered", "tested", "judged", "known", "screened"
+REGISTERED, MEASURED, JUDGED, KNOWN, SCREENED = "registered", "tested", "judged", "known", "screened"
 
 ROWS = pl.Schema(
     {
