@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,6 +28,7 @@ LEAST_HELD_OUT = 10
 HIGHEST = 0.9995  # share of the moments that lie below the highest threshold tried
 LOWEST = 0.8
 DAY_S = 86_400.0
+BLOCK_CELLS = 20_000_000  # of values looked at together, so that memory does not grow with the fleet
 
 
 def shift_of(test: MatchedTest, feature: int) -> Shift:
@@ -107,44 +106,34 @@ def _profile(source: Source, sets: MatchedSets, windows: Windows, shape: tuple[i
     return np.where(seen, values, own)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Halves:
-    """Cells of the first and of the second half, with a gap of a window between."""
-
-    first: slice
-    second: slice
-
-
 def alarms_of(test: MatchedTest, source: Source, windows: Windows, *, cases: Cases, cells: Indices) -> Alarms:
     """What an alarm on the winning feature does: threshold from the first half of time, measured on the second.
 
-    An alarm is an upward crossing, one per entity in W, and right where an episode's case falls on
-    the entity within W. NaN with fewer than ten episodes in the second half, or none in the first.
+    The feature is looked at every five units. An alarm is an upward crossing, one per entity in W,
+    and right where an episode's case falls on the entity within W. NaN with fewer than ten episodes
+    in the second half, or none in the first.
 
     Parameters
     ----------
     cells : (episode,) int64
         Grid cell of each case.
     """
-    family, place = test.families[test.best]
-    if family in ("recency", "first"):
-        family, place = "any", windows.bins - 1
-    width = windows.edges[place + 1] - windows.edges[place]
-    values = running_feature(source.values, width=width, gap=0, window=windows.window, family=family)
-    values *= 1.0 if test.up else -1.0
-    total = values.shape[1]
-    middle = int(np.sort(cells)[cells.size // 2]) if cells.size else total // 2
-    middle = max(1, middle - windows.window)
-    halves = _Halves(first=slice(0, middle), second=slice(min(total, middle + windows.window), total))
-    learnt, held = _events(cases, cells, halves.first), _events(cases, cells, halves.second)
+    stride = max(1, round(PROFILE_UNITS * windows.unit))
+    rest = max(1, windows.window // stride)
+    looks = -(-source.values.shape[1] // stride)
+    look = cells // stride
+    middle = max(1, int(np.sort(look)[look.size // 2]) - rest) if look.size else 1
+    first, second = slice(0, middle), slice(min(looks, middle + rest), looks)
+    learnt, held = _events(cases, look, first), _events(cases, look, second)
     if not learnt[0].size or held[0].size < LEAST_HELD_OUT:
         return Alarms()
-    threshold = _best_threshold(values[:, halves.first], learnt, windows)
+    values = _running(test, source, windows, stride)
+    threshold = _best_threshold(values[:, first], learnt, rest)
     if threshold is None:
         return Alarms()
-    later = values[:, halves.second]
-    count = _count(later, threshold, held, windows)
-    observed_days = float(np.isfinite(later).sum()) * windows.step_s / DAY_S
+    later = values[:, second]
+    count = _count(later, threshold, held, rest)
+    observed_days = float(np.isfinite(later).sum()) * stride * windows.step_s / DAY_S
     return Alarms(
         precision=count.right / count.alarms if count.alarms else float("nan"),
         recall=count.warned / count.episodes,
@@ -152,12 +141,28 @@ def alarms_of(test: MatchedTest, source: Source, windows: Windows, *, cases: Cas
     )
 
 
-def _events(cases: Cases, cells: Indices, span: slice) -> tuple[Indices, Indices]:
-    inside = (cells >= span.start) & (cells < span.stop)
-    return cases.row[inside], cells[inside] - span.start
+def _running(test: MatchedTest, source: Source, windows: Windows, stride: int) -> Floats:
+    """(entity, look) the winning feature as it runs, in its direction; some entities at a time."""
+    family, place = test.families[test.best]
+    if family in ("recency", "first"):
+        family, place = "any", windows.bins - 1
+    width = windows.edges[place + 1] - windows.edges[place]
+    some = max(1, BLOCK_CELLS // max(source.values.shape[1], 1))
+    blocks = [
+        running_feature(source.values[start : start + some], width=width, gap=0, window=windows.window, family=family)[
+            :, ::stride
+        ].copy()
+        for start in range(0, source.values.shape[0], some)
+    ]
+    return np.concatenate(blocks) * (1.0 if test.up else -1.0)
 
 
-def _best_threshold(values: Floats, events: tuple[Indices, Indices], windows: Windows) -> float | None:
+def _events(cases: Cases, look: Indices, span: slice) -> tuple[Indices, Indices]:
+    inside = (look >= span.start) & (look < span.stop)
+    return cases.row[inside], look[inside] - span.start
+
+
+def _best_threshold(values: Floats, events: tuple[Indices, Indices], rest: int) -> float | None:
     known = values[np.isfinite(values)]
     if not known.size:
         return None
@@ -166,7 +171,7 @@ def _best_threshold(values: Floats, events: tuple[Indices, Indices], windows: Wi
     for threshold in np.unique(np.quantile(known, quantiles)):
         if threshold <= known.min():
             continue
-        count = _count(values, float(threshold), events, windows)
+        count = _count(values, float(threshold), events, rest)
         f1 = 2.0 * count.right * count.warned
         f1 /= max(count.alarms * count.warned + count.right * count.episodes, 1)
         if f1 > best:
@@ -174,6 +179,5 @@ def _best_threshold(values: Floats, events: tuple[Indices, Indices], windows: Wi
     return chosen
 
 
-def _count(values: Floats, threshold: float, events: tuple[Indices, Indices], windows: Windows) -> AlarmCount:
-    alarm = upward_crossings(values, threshold, rest=windows.window)
-    return count_alarms(alarm, events, least=1, most=windows.window)
+def _count(values: Floats, threshold: float, events: tuple[Indices, Indices], rest: int) -> AlarmCount:
+    return count_alarms(upward_crossings(values, threshold, rest=rest), events, least=1, most=rest)
