@@ -310,6 +310,7 @@ class YearClock:
 
 _DAY = 86_400 * MICROS
 _FALL = 600 * MICROS
+_FIRST_SECOND, _LAST_SECOND = -62_135_510_400, 253_402_214_400  # a day within years 1 to 9999
 _LEAP_YEAR = 366 * _DAY
 _LEAP_MONTHS = np.cumsum([0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30])
 
@@ -338,6 +339,7 @@ def _hour_offset(hour: int, zone: ZoneInfo) -> int:
 
 
 def _offset(second: int, zone: ZoneInfo, fold: int) -> int:
+    second = min(max(second, _FIRST_SECOND), _LAST_SECOND)  # the years that datetime knows
     naive = (_EPOCH + timedelta(seconds=second)).replace(tzinfo=zone, fold=fold)
     return (naive.utcoffset() or timedelta()) // timedelta(microseconds=1)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from workbench.readers.stamps import possible
+
 __all__ = ["SeenSamples", "stamped", "valued"]
 
 _INT64_BLANK = 9223372036854775792  # 0x7ffffffffffffff0, then "not found" and so on
@@ -11,7 +13,6 @@ _INT32_BLANK = 2147483632
 _FP64_BLANK = 140737488355328
 _BLANKS = {0: "DCGM blank", 1: "DCGM not found", 2: "DCGM not supported", 3: "DCGM not permitted"}
 _EXACT = 2.0**53
-_FIRST_US, _LAST_US = -62_135_596_800_000_000, 253_402_300_799_999_999  # years 1 to 9999
 
 
 def valued(samples: pl.DataFrame) -> pl.DataFrame:
@@ -99,7 +100,7 @@ def stamped(samples: pl.DataFrame, taken_at_us: int | None) -> pl.DataFrame:
     stamp, whole = pl.col("stamp"), pl.col("whole")
     if samples.select((whole.is_null() & stamp.is_not_null()).any()).item():
         seconds = (stamp.cast(pl.Float64, strict=False) * 1e6).round()
-        fraction = pl.when(seconds.is_between(_FIRST_US, _LAST_US)).then(seconds).cast(pl.Int64, strict=False)
+        fraction = pl.when(possible(seconds)).then(seconds).cast(pl.Int64, strict=False)
     else:
         fraction = pl.lit(None, pl.Int64)
     digits = whole.abs()
@@ -115,7 +116,7 @@ def stamped(samples: pl.DataFrame, taken_at_us: int | None) -> pl.DataFrame:
         .then(whole * 1000)
     )
     moment = pl.when(whole.is_not_null()).then(us).otherwise(fraction)
-    moment = pl.when(moment.is_between(_FIRST_US, _LAST_US)).then(moment)
+    moment = pl.when(possible(moment)).then(moment)
     return samples.with_columns(
         ts=pl.when(stamp.is_null()).then(pl.lit(taken_at_us, pl.Int64)).otherwise(moment),
         seconds=ten.fill_null(value=False),

@@ -22,6 +22,7 @@ from workbench.readers.base import Match, Reader
 from workbench.readers.kernel_messages import LINE, KernelGrammar
 from workbench.readers.program_messages import program_events, severity_of, told_with, unrepeated
 from workbench.readers.source import Source, damage_batches
+from workbench.readers.stamps import possible
 from workbench.readers.text import Lines, Seen, lines_of, matched_share, rejected, skipped
 
 __all__ = ["READER"]
@@ -46,7 +47,7 @@ _SCHEMA = pl.Schema(dict.fromkeys(_FIELDS, pl.String()))
 _ODD = r'"\s*:\s*[\[{]|"MESSAGE"\s*:\s*null'
 _TOO_LATE_US = 86_400_000_000  # a journal that claims to be later than a day is not believed
 _NO_OBJECT = "not a JSON object"
-_NO_TIME = "no __REALTIME_TIMESTAMP"
+_NO_TIME = "no possible __REALTIME_TIMESTAMP"
 
 
 def _recognise(head: bytes, context: Context) -> Match | None:
@@ -145,6 +146,7 @@ def _timed(records: pl.DataFrame) -> pl.DataFrame:
     known = pl.when(delay.is_between(0, _TOO_LATE_US)).then(delay).otherwise(0)
     kernel = (pl.col("_TRANSPORT") == "kernel").fill_null(value=False)
     moment = pl.when(kernel).then(received).otherwise(whole["_SOURCE_REALTIME_TIMESTAMP"].fill_null(received))
+    moment = pl.when(possible(moment)).then(moment)
     return records.with_columns(ts=moment, ts_low=moment - pl.when(kernel).then(known).otherwise(0), ts_high=moment)
 
 

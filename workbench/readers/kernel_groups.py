@@ -142,7 +142,9 @@ def family_rows(lines: pl.DataFrame, family: Family, *, goes_on: bool = False) -
         found.append(caught)
         rest = rest.filter(~fits)
     caught = pl.concat(found, how="diagonal") if found else rest.with_columns(role=pl.lit(""))
-    empty = [pl.lit(None, pl.String).alias(name) for name in ("device", "code", "upstream") if name not in caught.columns]
+    empty = [
+        pl.lit(None, pl.String).alias(name) for name in ("device", "code", "upstream") if name not in caught.columns
+    ]
     pci = normal_pci_column(pl.col("device"))
     frame = caught.with_columns(*empty).with_columns(
         pci=pl.when(pci.is_not_null()).then("device"),

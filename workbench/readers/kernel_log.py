@@ -179,8 +179,10 @@ class _Log:
         else:
             self._notes[_DRIFT["boot"]] = None
             other = self._of_other_boot(lines)
-            moment = pl.when(~other).then(pl.col("uptime") + self._context.boot_at_us)
-            reason, curable = pl.when(other).then(pl.lit(_OTHER_BOOT)), pl.lit(None, pl.String)
+            moment = pl.col("uptime") + self._context.boot_at_us
+            moment = pl.when(~other & stamps.possible(moment)).then(moment)
+            reason = pl.when(other).then(pl.lit(_OTHER_BOOT)).when(moment.is_null()).then(pl.lit(stamps.IMPOSSIBLE))
+            curable = pl.lit(None, pl.String)
         return lines.with_columns(ts=moment, ts_low=moment, ts_high=moment, reason=reason, curable=curable)
 
     def _of_other_boot(self, lines: pl.DataFrame) -> pl.Series:

@@ -41,6 +41,7 @@ _CANDIDATE = "|".join(
         *(rule.find.replace("(", r"\(").replace("[", r"\[").replace("]", r"\]") for rule in LINE_RULES),
     ]
 )
+_LISTED = frozenset({"error"})  # attributes that one event may have many of
 _NVLINK_XIDS = ["74", *(str(code) for code in range(144, 151))]
 
 
@@ -240,13 +241,25 @@ def _enriched(events: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
         if name not in _BASE | {"owner", "placed", "upstream", "pci", "uuid", "serial"}
         and more[name].null_count() < more.height
     ]
-    gathered = [pl.col(name).str.join(",") if name == "error" else pl.col(name).drop_nulls().first() for name in told]
+    gathered = [_listed(name) if name in _LISTED else pl.col(name).drop_nulls().first() for name in told]
     by_event = more.group_by("owner").agg(gathered)
     joined = events.join(by_event, left_on="row", right_on="owner", how="left", suffix="_more")
     both = [name for name in told if f"{name}_more" in joined.columns]
-    return joined.with_columns([pl.coalesce(name, f"{name}_more").alias(name) for name in both]).drop(
-        [f"{name}_more" for name in both]
-    )
+    return joined.with_columns([_either(name) for name in both]).drop([f"{name}_more" for name in both])
+
+
+def _listed(name: str) -> pl.Expr:
+    """Put all that lines tell in one text; null where they tell nothing."""
+    told = pl.col(name).drop_nulls().str.join(",")
+    return pl.when(told != "").then(told).alias(name)
+
+
+def _either(name: str) -> pl.Expr:
+    """Put what was told before and what is told now together; what may stand once stands first."""
+    if name not in _LISTED:
+        return pl.coalesce(name, f"{name}_more").alias(name)
+    told = pl.concat_str(name, f"{name}_more", separator=",", ignore_nulls=True)
+    return pl.when(told != "").then(told).alias(name)
 
 
 def _backdated(found: pl.DataFrame, times: int) -> pl.DataFrame:

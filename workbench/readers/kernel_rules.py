@@ -153,13 +153,13 @@ LINE_RULES = (
     Rule(
         kind="hung_task",
         find="blocked for more than ",
-        pattern=r"^(?:INFO: )?task (?P<task>.+):(?P<pid>\d+) blocked for more than (?P<seconds>\d+) seconds",
+        pattern=r"^(?:INFO: )?task (?P<task>.+):(?P<pid>\d+) blocked for more than (?P<seconds>\d{1,7}) seconds",
         backdate=2,  # the watchdog looks once in so many seconds, and speaks after as many more
     ),
     Rule(
         kind="lockup",
         find="soft lockup - CPU",
-        pattern=r"BUG: soft lockup - CPU#(?P<cpu>\d+) stuck for (?P<seconds>\d+)s!(?: \[(?P<task>.+):(?P<pid>\d+)\])?",
+        pattern=r"BUG: soft lockup - CPU#(?P<cpu>\d+) stuck for (?P<seconds>\d{1,7})s!(?: \[(?P<task>.+):(?P<pid>\d+)\])?",
         code="soft",
         backdate=1,
     ),

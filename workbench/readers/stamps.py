@@ -12,11 +12,13 @@ from workbench.timebase import LocalClock, YearClock
 __all__ = [
     "CLOCK_MISSING",
     "FoldWait",
+    "IMPOSSIBLE",
     "ISO_PATTERN",
     "MONTHS",
     "fraction_us",
     "iso_wall",
     "month_wall",
+    "possible",
     "resolution_us",
     "to_utc",
 ]
@@ -25,9 +27,20 @@ __all__ = [
 ISO_PATTERN = r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?"
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 CLOCK_MISSING = "time without a zone: state the zone of this file (--clock GLOB=ZONE)"
-_NO_TIME = "impossible time"
+IMPOSSIBLE = "impossible time"
 _SKIPPED = "this local time does not exist: spring skips it"
 _MINUTE_US = 60_000_000
+
+
+def possible(us: pl.Expr) -> pl.Expr:
+    """Tell whether microseconds since 1970 lie in the years 1 to 9999; beyond, no calendar knows them.
+
+    Examples
+    --------
+    >>> pl.DataFrame({"us": [0, 2**62]}).select(possible(pl.col("us"))).to_series().to_list()
+    [True, False]
+    """
+    return us.is_between(-62_135_596_800_000_000, 253_402_300_799_999_999)
 
 
 def fraction_us(digits: pl.Expr) -> pl.Expr:
@@ -142,10 +155,11 @@ def to_utc(frame: pl.DataFrame, clock: LocalClock | None) -> pl.DataFrame:
     [(None, None, 'clock'), (-3600000000, -3599000001, None)]
     """
     wall = pl.col("wall")
+    frame = frame.with_columns(wall=pl.when(possible(wall - pl.col("offset").fill_null(0))).then(wall))
     frame = frame.with_columns(
         low=wall - pl.col("offset"),
         high=wall - pl.col("offset"),
-        reason=pl.when(wall.is_null()).then(pl.lit(_NO_TIME)),
+        reason=pl.when(wall.is_null()).then(pl.lit(IMPOSSIBLE)),
         curable=pl.lit(None, pl.String),
     )
     local = (frame["wall"].is_not_null() & frame["offset"].is_null()).fill_null(value=False)
