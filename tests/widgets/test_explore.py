@@ -205,9 +205,18 @@ def test_wrong_use(store):
 def test_an_incident_of_a_job_is_seen_on_a_host_of_it(store):
     from dataclasses import replace
 
-    job = replace(incident(), kind="job", code="NODE_FAIL", entity="c1/job:8841", host=None, rack=None)
+    job = replace(
+        incident(),
+        kind="job",
+        code="NODE_FAIL",
+        entity="c1/job:8841",
+        host=None,
+        rack=None,
+        hosts=("c1/node00", "c1/node03"),
+    )
     assert focus_of(store, job) == "c1/node00"
-    assert wb.explore(job, store).table("events").height > 0
+    events = wb.explore(job, store).table("events")
+    assert set(events.filter(events["own"])["entity"]) == {VICTIM, "c1/node03", "c1/job:8841"}
 
 
 def test_kept_views_name_their_tables_by_digest(view):

@@ -9,7 +9,7 @@ import numpy as np
 from workbench.figures.incident import Bar, Lane, Moment
 from workbench.model.incident import Incident
 from workbench.panel.peers import host_of
-from workbench.panel.view import View, as_moment, as_text, look
+from workbench.panel.view import View, as_list, as_moment, as_text, look
 from workbench.timebase import MICROS, format_us, to_us
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ LANES: dict[str, tuple[str, ...]] = {
     "other": (),
 }
 _MOST_BARS = 3
+_MOST_HOSTS = 64
 
 
 def lane_of(kind: str) -> str:
@@ -80,13 +81,18 @@ def moment_of(incident: Incident) -> Moment:
     )
 
 
+def _hosts_of(incident: Incident) -> list[str]:
+    """Give the hosts concerned; of a very large job the first ones by name."""
+    one = incident.host or host_of(incident.entity)
+    return sorted({*incident.hosts, *([one] if one else [])})[:_MOST_HOSTS]
+
+
 def _is_own(incident: Incident) -> str:
-    """SQL condition: the event is on the entity, its host, anything in that host, or its job."""
-    names = {incident.entity, incident.host, host_of(incident.entity), incident.job} - {None}
-    terms = [f"entity = {as_text(str(name))}" for name in sorted(map(str, names))]
-    host = incident.host or host_of(incident.entity)
-    if host is not None:
-        terms.append(f"starts_with(entity, {as_text(host + '/')})")
+    """SQL condition: the event is on the entity, its hosts, anything in those, or its job."""
+    hosts = _hosts_of(incident)
+    names = sorted({incident.entity, *hosts, *([incident.job] if incident.job else [])})
+    terms = [f"list_contains({as_list(names)}, entity)"]
+    terms += [f"starts_with(entity, {as_text(host + '/')})" for host in hosts]
     return "(" + " or ".join(terms) + ")"
 
 
@@ -97,7 +103,7 @@ def event_counts(store: Store, incident: Incident, span: Span, cells: int) -> Vi
     ----------
     store : Store
     incident : Incident
-        Events on its entity, its host, anything in that host, and its job count as ``own``.
+        Events on its entity, its hosts, anything in those, and its job count as ``own``.
     span : (low, high)
         UTC microseconds; ``high`` is not within.
     cells : int
@@ -210,9 +216,9 @@ def nearest_note(store: Store, source: str, span: Span, where: str = "true") -> 
 
 
 def job_rows(store: Store, incident: Incident, span: Span) -> View:
-    """Give the jobs that ran on the incident's host (or the incident's own job) within a span."""
-    host = incident.host or host_of(incident.entity)
-    terms = [f"list_contains(entities, {as_text(host)})"] if host else []
+    """Give the jobs that ran on the incident's hosts, and its own job, within a span."""
+    hosts = _hosts_of(incident)
+    terms = [f"list_has_any(entities, {as_list(hosts)})"] if hosts else []
     if incident.job:
         terms.append(f"entity = {as_text(incident.job)}")
     sql = (

@@ -43,7 +43,7 @@ _LEDGER_COLUMNS = (
 
 def span_around(incident: Incident) -> tuple[int, int]:
     """Give the stretch of time that a write-up shows: two hours before to half an hour after."""
-    at = to_us(incident.ts)
+    at = to_us(incident.ts) // MICROS * MICROS
     return at - _BEFORE_US, at + _AFTER_US
 
 

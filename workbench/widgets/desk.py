@@ -45,9 +45,7 @@ def focus_of(store: Store, incident: Incident) -> str:
         the entity itself where none has.
     """
     measured = set(store.catalog()["entity_kind"].to_list())
-    jobs = store.jobs()
-    members = jobs.filter(pl.col("entity") == (incident.job or incident.entity))["entities"].to_list()
-    candidates = [incident.entity, incident.host, *(members[-1][:1] if members and members[-1] else [])]
+    candidates = [incident.entity, incident.host, *incident.hosts[:1]]
     for name in candidates:
         if name is not None and kind_of(name) in measured:
             return str(name)

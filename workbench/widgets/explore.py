@@ -77,6 +77,9 @@ def explore(
     metrics_named(store, metrics or ())
     at = to_us(incident.ts)
     low, high = (round(parse_duration(length) * MICROS) for length in (before, after))
+    start, end = at - low, at + high
+    if end - start >= 120 * MICROS:  # whole seconds: no false precision in what is typed and linked
+        start, end = start // MICROS * MICROS, -(-end // MICROS) * MICROS
     entity = focus_of(store, incident)
     state = ViewState(
         incident=incident.id,
@@ -84,7 +87,7 @@ def explore(
         entity=entity,
         metrics=tuple(metrics or ()),
         peers=group or peers(store, entity, at).group,
-        window=TimeWindow(start_us=at - low, end_us=at + high),
+        window=TimeWindow(start_us=start, end_us=end),
         version=store.version,
     )
     return Explorer(store, incident, state)

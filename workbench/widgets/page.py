@@ -100,7 +100,8 @@ def copy_html(board: Board) -> str:
     table = _table(_DEVIATION_HEAD, (_deviation_row(row, board, live=False) for row in top)) if top else ""
     return (
         f"<details><summary>{escape(board.moment.label)}, {escape(board.state.window)} UTC: copy for reading without a kernel</summary>"
-        f"<p>{escape(board.state.permalink)}</p>{''.join(images)}{table}"
+        f'<p style="overflow-wrap:anywhere">{escape(board.state.permalink)}</p>'
+        f"{''.join(images)}{table}"
         f"<p>{escape(board.deviations.luck) if board.deviations else 'Nothing was observed.'}</p></details>"
     )
 
