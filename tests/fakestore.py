@@ -154,6 +154,12 @@ class FakeStore:
             {"entity": entities, "kind": ["gpu"] * 64 + ["host"] * 16 + ["rack", "rack", "job", "nfs"]}
         )
         tables |= {"events": _events(), "jobs": _jobs(), "links": _links()}
+        tables["aliases"] = pl.DataFrame(
+            {
+                "kind": ["host", "host", "gpu"], "name": ["node03.dc.example", "spare7", "0000:9b:00"],
+                "same_as": ["node03", "node07", "GPU-0302"], "rule": ["host name", "host name", "PCI"],
+            }
+        )  # fmt: skip
         tables["files"] = pl.DataFrame(
             {
                 "source": ["s1", "s2"], "digest": ["ab12", "cd34"], "path": ["dumps/dcgm.prom", "dumps/kern.log"],

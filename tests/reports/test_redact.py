@@ -22,17 +22,13 @@ def test_no_known_name_is_left(store, tmp_path, ending):
         *one_of_each(),
         verdict(
             sentence="alice moved job 8841 to NODE05",
-            details={"leave_one_out": {"c1/node03": 0.2}, "guard": "node07.dc.example"},
+            details={"leave_one_out": {"c1/node03": 0.2}, "guard": "node07.dc.example, once spare7"},
         ),
     ]
     to = wb.write_up(store, incident=incident(), verdicts=told, to=tmp_path / f"r.{ending}", redact=True)
     text = to.read_text(encoding="utf-8")
-    names = [name.rsplit("/", 1)[-1].rpartition(":")[2] for name in (*hosts(), *gpus())] + [
-        "alice",
-        "8841",
-        "llama",
-        "c1/",
-    ]
+    names = [name.rsplit("/", 1)[-1].rpartition(":")[2] for name in (*hosts(), *gpus())]
+    names += ["alice", "8841", "llama", "c1/", "dc.example", "spare7"]
     assert not [name for name in names if re.search(re.escape(name), text, re.IGNORECASE)]
     assert verify(to).unaltered
 
@@ -76,6 +72,11 @@ def test_names_inside_of_longer_text(text, expected):
         {"host": ["node1", "node10"], "user": ["bob"], "job": ["77"], "gpu": ["0000:9b:00.1", "10", "0"]}
     )
     assert names.text(text) == expected
+
+
+def test_other_names_of_a_host_get_its_stand_in():
+    names = Pseudonyms({"host": ["node1"], "domain": ["dc.example"]}, same={"spare7": "node1"})
+    assert names.text("spare7 was node1.dc.example.log") == "host-1 was host-1.domain-1.log"
 
 
 @given(st.text(max_size=80))

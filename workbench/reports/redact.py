@@ -26,8 +26,8 @@ _COMMON = frozenset(
 class Pseudonyms:
     """Replaces known names by stand-ins such as ``host-003``; the same name always by the same one.
 
-    Best effort over the names that the store knows: hosts (also as the first part of a longer
-    name), other entities, users, job names and job numbers, and IPv4 addresses. A name that
+    Best effort over the names that the store knows: hosts with their other names and domains, other
+    entities, users, job names and job numbers, and IPv4 addresses. A name that
     stands nowhere but in free text is not known and stays: read the page before you pass it on.
     Names that are common words, numbers or single characters stay as well.
 
@@ -35,6 +35,8 @@ class Pseudonyms:
     ----------
     names : mapping of kind to names
         Kinds name the stand-ins.
+    same : mapping of name to name
+        Other names of one thing: both get the same stand-in.
 
     Examples
     --------
@@ -43,7 +45,7 @@ class Pseudonyms:
     'user-1 on host-1.dc.example: job job-x fell, see host-1/gpu:0 from address-x'
     """
 
-    def __init__(self, names: Mapping[str, Iterable[str]]) -> None:
+    def __init__(self, names: Mapping[str, Iterable[str]], *, same: Mapping[str, str] | None = None) -> None:
         self._jobs = _numbered("job", names.get("job", ()))
         self._known: dict[str, str] = {}
         for kind in sorted(names):
@@ -52,6 +54,9 @@ class Pseudonyms:
                 for name, alias in _numbered(kind, usable).items():
                     self._known.setdefault(name.lower(), alias)
         self._known |= {name.lower(): alias for name, alias in self._jobs.items() if not name.isdigit()}
+        for other, name in (same or {}).items():
+            if _tells(other) and name.lower() in self._known:
+                self._known.setdefault(other.lower(), self._known[name.lower()])
         odd = [name for name in self._known if not _TOKEN.fullmatch(name)]
         pattern = "|".join(re.escape(name) for name in sorted(odd, key=len, reverse=True))
         self._odd = re.compile(rf"(?<!\w)(?:{pattern})(?!\w)", re.IGNORECASE) if odd else None
@@ -67,11 +72,15 @@ class Pseudonyms:
                 names.setdefault("cluster", set()).add(first)
             last = entity.rsplit("/", 1)[-1].partition(":")[2] or entity.rsplit("/", 1)[-1]
             names.setdefault(kind, set()).add(last)
+        aliases = store.sql("select distinct name, same_as from aliases where kind = 'host' order by all").rows()
+        for name, _ in aliases:
+            if "." in name:
+                names.setdefault("domain", set()).add(name.partition(".")[2])
         jobs = store.jobs()
         for column, kind in (("user", "user"), ("job", "job"), ("name", "job-name")):
             if column in jobs.columns:
                 names[kind] |= set(jobs[column].drop_nulls().cast(pl.String).to_list())
-        return cls(names)
+        return cls(names, same={name: same for name, same in aliases if "." not in name})
 
     def text(self, text: str) -> str:
         """Replace every known name in a text."""
