@@ -16,18 +16,19 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from naive import before_after_flags, best_lag_flags
 
-from workbench import __version__
 from workbench.analysis.screen import screen
 from workbench.model.verdict import Reading, Word
 from workbench.panel.simulated import world_fleets
 from workbench.simulator.plants import null_plants
 from workbench.simulator.world import World, make_world
+from workbench.version import __version__
 
 ROOT = Path(__file__).resolve().parents[1]
 WINDOW_S = 7200.0
@@ -301,7 +302,7 @@ def main() -> None:
     missing = [task for task in tasks if not task.path.exists()]
     print(f"{len(tasks) - len(missing)} of {len(tasks)} worlds are there; {len(missing)} to go.", flush=True)
     if options.processes > 1:
-        with ProcessPoolExecutor(options.processes) as pool:
+        with ProcessPoolExecutor(options.processes, mp_context=get_context("spawn")) as pool:
             for name in pool.map(run, missing):
                 print(name, flush=True)
     else:
