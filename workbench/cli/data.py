@@ -134,7 +134,7 @@ def incidents(
     """List the incidents that a selector finds."""
     found = existing_store(store).incidents(outcome).table()
     if not write_json(found.to_dicts(), json):
-        show(found.drop("message"))
+        show(found.select("id", "ts", "kind", "code", "entity", "rack", "job"))
 
 
 def register(app: typer.Typer) -> None:

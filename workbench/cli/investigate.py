@@ -12,6 +12,7 @@ import typer
 from workbench.batch import junit_xml, run_batch
 from workbench.cli.common import JsonOption, SeedOption, StoreOption, existing_store, progress, say, show, write_json
 from workbench.errors import UsageError
+from workbench.hypotheses.ledger import SUMMARY
 from workbench.hypotheses.ledger import ledger as read_ledger
 from workbench.hypotheses.record import screen as run_screen
 from workbench.hypotheses.toml import load_hypotheses, template
@@ -132,7 +133,7 @@ def ledger(store: StoreOption, json: JsonOption = None) -> None:
     """List every judgement ever made on this store."""
     entries = read_ledger(existing_store(store)).table()
     if not write_json(entries.to_dicts(), json):
-        show(entries)
+        show(entries.select(SUMMARY))
 
 
 def register(app: typer.Typer) -> None:
