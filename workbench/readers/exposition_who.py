@@ -75,58 +75,57 @@ def who_of(wide: pl.DataFrame, *, nodename: str | None, host: str | None) -> pl.
     written = pl.when(~pl.col("in_pod")).then(pl.coalesce(pl.when(dcgm).then("Hostname"), address))
     uuid = pl.coalesce(pl.when(pl.col(name).str.starts_with("GPU-")).then(name) for name in _GPU_ID)
     gpu = uuid.fill_null(pl.when(dcgm).then("gpu"))
-    return wide.with_columns(
-        host=pl.coalesce(*_NODE, written, pl.lit(nodename, pl.String), pl.lit(host, pl.String)),
-        address=address,
-        uuid=uuid,
-        gpu_name=gpu,
-    ).with_columns(_device())
+    return (
+        wide.with_columns(
+            host=pl.coalesce(*_NODE, written, pl.lit(nodename, pl.String), pl.lit(host, pl.String)),
+            address=address,
+            uuid=uuid,
+            gpu_name=gpu,
+        )
+        .with_columns(_device())
+        .with_columns(_parent())
+    )
 
 
 def _device() -> list[pl.Expr]:
+    """Give the kind and the name of the device: the first rule that fits holds."""
     metric, device, nvlink, switch, gpu = (
         pl.col(name) for name in ("metric", "device", "nvlink", "nvswitch", "gpu_name")
     )
-    colon = pl.lit(":")
-    known = pl.col("device").is_not_null()
+    colon, slash, known = pl.lit(":"), pl.lit("/"), pl.col("device").is_not_null()
+    slice_id, port = pl.col("GPU_I_ID"), pl.col("port")
     fabric = metric.str.starts_with("node_infiniband_") & known
-    rules = [
-        (switch.is_not_null() & nvlink.is_not_null(), "link", pl.concat_str(switch, colon, nvlink), "nvswitch", switch),
-        (switch.is_not_null(), "nvswitch", switch, None, None),
-        (gpu.is_not_null() & nvlink.is_not_null(), "link", pl.concat_str(gpu, colon, nvlink), "gpu", gpu),
-        (
-            gpu.is_not_null() & pl.col("GPU_I_ID").is_not_null(),
-            "gpu_instance",
-            pl.concat_str(gpu, colon, pl.col("GPU_I_ID")),
-            "gpu",
-            gpu,
-        ),
-        (gpu.is_not_null(), "gpu", gpu, None, None),
-        (
-            fabric & pl.col("port").is_not_null(),
-            "port",
-            pl.concat_str(device, pl.lit("/"), pl.col("port")),
-            "nic",
-            device,
-        ),
-        (fabric | (metric.str.contains("^node_(?:network|ethtool)_") & known), "nic", device, None, None),
-        (metric.str.starts_with("node_disk_") & known, "disk", device, None, None),
-    ]
-    kinds = [pl.when(test).then(pl.lit(kind)) for test, kind, *_ in rules]
-    names = [pl.when(test).then(name) for test, _, name, *_ in rules]
-    first = [test.fill_null(value=False) for test, *_ in rules]
-    alone = [~pl.any_horizontal(first[:place]) if place else pl.lit(value=True) for place in range(len(rules))]
-    parents = [
-        (pl.when(alone[place] & first[place]).then(pl.lit(rule[3])), pl.when(alone[place] & first[place]).then(rule[4]))
-        for place, rule in enumerate(rules)
-        if rule[3] is not None
-    ]
+    network = metric.str.contains("^node_(?:network|ethtool)_") & known
+    rules = (
+        (switch.is_not_null() & nvlink.is_not_null(), "link", pl.concat_str(switch, colon, nvlink)),
+        (switch.is_not_null(), "nvswitch", switch),
+        (gpu.is_not_null() & nvlink.is_not_null(), "link", pl.concat_str(gpu, colon, nvlink)),
+        (gpu.is_not_null() & slice_id.is_not_null(), "gpu_instance", pl.concat_str(gpu, colon, slice_id)),
+        (gpu.is_not_null(), "gpu", gpu),
+        (fabric & port.is_not_null(), "port", pl.concat_str(device, slash, port)),
+        (fabric | network, "nic", device),
+        (metric.str.starts_with("node_disk_") & known, "disk", device),
+    )
     return [
-        pl.coalesce(*kinds, pl.lit("host")).alias("device_kind"),
-        pl.coalesce(names).alias("device"),
-        pl.coalesce([kind for kind, _ in parents]).alias("parent_kind"),
-        pl.coalesce([name for _, name in parents]).alias("parent"),
+        pl.coalesce(*(pl.when(test).then(pl.lit(kind)) for test, kind, _ in rules), pl.lit("host")).alias(
+            "device_kind"
+        ),
+        pl.coalesce(*(pl.when(test).then(name) for test, _, name in rules)).alias("device"),
         device.alias("device_label"),
+    ]
+
+
+def _parent() -> list[pl.Expr]:
+    """Give what a part lies in: a link in its switch or GPU, a slice in its GPU, a port in its NIC."""
+    kind, of_switch = pl.col("device_kind"), pl.col("nvswitch").is_not_null()
+    within = (
+        ((kind == "link") & of_switch, "nvswitch", "nvswitch"),
+        (kind.is_in(["link", "gpu_instance"]), "gpu", "gpu_name"),
+        (kind == "port", "nic", "device_label"),
+    )
+    return [
+        pl.coalesce(pl.when(test).then(pl.lit(parent)) for test, parent, _ in within).alias("parent_kind"),
+        pl.coalesce(pl.when(test).then(name) for test, _, name in within).alias("parent"),
     ]
 
 

@@ -85,7 +85,8 @@ def _batch(lines: Lines, host: str | None, grammar: KernelGrammar, seen: Seen) -
 
 def _records(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Give the fields of every line that is an object, and the rejects of the others."""
-    odd = lines["text"].str.contains(_ODD) | ~lines["text"].str.contains(r"^\s*\{.*\}\s*$")
+    text = lines["text"]
+    odd = text.str.contains(_ODD) | ~(text.str.starts_with("{") & text.str.ends_with("}"))
     plain = lines.filter(~odd)
     fields = _fields(plain["text"])
     if fields is None:
@@ -101,7 +102,7 @@ def _fields(texts: pl.Series) -> pl.DataFrame | None:
     if texts.is_empty():
         return pl.DataFrame(schema=_SCHEMA)
     try:
-        fields = pl.read_ndjson(io.BytesIO("\n".join(texts).encode()), schema=_SCHEMA)
+        fields = pl.read_ndjson(io.BytesIO(texts.str.join("\n")[0].encode()), schema=_SCHEMA)
     except pl.exceptions.PolarsError:
         return None
     return fields if fields.height == texts.len() else None

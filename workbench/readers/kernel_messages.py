@@ -193,7 +193,7 @@ class KernelGrammar:
 
 def _rows(found: pl.DataFrame) -> list[Row]:
     columns = ("row", "host", "ts", "role", "device", "code", "upstream", "text")
-    return [Row(*values) for values in found.select(columns).iter_rows()]
+    return list(map(Row._make, found.select(columns).iter_rows()))
 
 
 def _fates(fates: list[Fate]) -> list[pl.Series]:
