@@ -68,7 +68,7 @@ def figure_svg(fig: go.Figure, *, width: int = 720, height: int = 0) -> str:
     for index, trace in enumerate(fig.data):
         frame = frames.get((trace.xaxis or "x", trace.yaxis or "y"))
         if frame is not None:
-            body += _trace_parts(trace, frame, index)
+            body += _clipped(_trace_parts(trace, frame, index), frame)
     body += [part for shape in fig.layout.shapes or () for part in _shape_parts(shape, frames)]
     body += _titles(fig, width, height)
     return (
@@ -105,7 +105,7 @@ def _axes_parts(frame: _Frame) -> Iterator[str]:
         at = float(frame.px(np.array([value]))[0])
         yield f'<path d="M{at:.1f} {frame.top:.1f}V{bottom:.1f}" stroke="currentColor" stroke-opacity=".12"/>'
         yield f'<text x="{at:.1f}" y="{bottom + 15:.1f}" text-anchor="middle" font-size="11">{escape(label)}</text>'
-    for value, label in tick_marks(frame.y, max(2, int(frame.height / 40))):
+    for value, label in tick_marks(frame.y, max(2, int(frame.height / 34))):
         at = float(frame.py(np.array([value]))[0])
         yield f'<path d="M{frame.left:.1f} {at:.1f}H{right:.1f}" stroke="currentColor" stroke-opacity=".12"/>'
         yield (
@@ -122,6 +122,12 @@ def _axes_parts(frame: _Frame) -> Iterator[str]:
             f'<text transform="translate({at:.1f} {middle:.1f}) rotate(-90)" text-anchor="middle">'
             f"{_plain(frame.y.title)}</text>"
         )
+
+
+def _clipped(parts: list[str], frame: _Frame) -> list[str]:
+    box = f"{frame.left:.1f} {frame.top:.1f} {frame.width:.1f} {frame.height:.1f}"
+    x, y, width, height = box.split()
+    return [f'<svg x="{x}" y="{y}" width="{width}" height="{height}" viewBox="{box}">{"".join(parts)}</svg>']
 
 
 def _trace_parts(trace: Any, frame: _Frame, index: int) -> list[str]:
@@ -241,7 +247,7 @@ def _titles(fig: go.Figure, width: int, height: int) -> Iterator[str]:
         ink = escape(trace.fillcolor if filled else _ink(trace, index))
         yield f'<rect x="{at:.0f}" y="26" width="14" height="8" fill="{ink}"/>'
         yield f'<text x="{at + 19:.0f}" y="34" font-size="11">{_plain(trace.name)}</text>'
-        at += 34 + 6.2 * len(trace.name)
+        at += 36 + 6.4 * len(_plain(trace.name))
     for note in fig.layout.annotations or ():
         if note.xref == "paper" and note.yref == "paper" and note.text:
             x = _LEFT + float(note.x) * (width - _LEFT - _RIGHT)
