@@ -80,13 +80,23 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder) / "dcgm.prom"
         samples = generate(text, options.gb * 1e9, options.gpus)
-        command = [sys.executable, __file__, "--memory", options.memory, "--measure", str(text), str(Path(folder) / "store")]
+        command = [
+            sys.executable,
+            __file__,
+            "--memory",
+            options.memory,
+            "--measure",
+            str(text),
+            str(Path(folder) / "store"),
+        ]
         run = subprocess.run(command, capture_output=True, text=True, check=True)
         facts = json.loads(run.stdout.splitlines()[-1])
         size = text.stat().st_size
     assert facts["samples"] == samples, (facts, samples)
     print(f"text {size / 1e9:.2f} GB, {samples / 1e6:.1f} M samples, --memory {options.memory}")
-    print(f"time {facts['seconds']:.1f} s (CPU {facts['cpu_s']:.1f} s): {size / facts['seconds'] / 1e6:.0f} MB/s, {samples / facts['seconds'] / 1e6:.2f} M samples/s")
+    print(
+        f"time {facts['seconds']:.1f} s (CPU {facts['cpu_s']:.1f} s): {size / facts['seconds'] / 1e6:.0f} MB/s, {samples / facts['seconds'] / 1e6:.2f} M samples/s"
+    )
     print(f"peak resident memory {facts['peak_mb']:.0f} MB ({facts['before_mb']:.0f} MB before the ingest)")
     print(f"store {facts['stored_bytes'] / 1e6:.1f} MB: {facts['stored_bytes'] / samples:.2f} B/sample")
 

@@ -17,7 +17,6 @@ from workbench.store.finalise import Output, spans_of_day
 from workbench.store.identity import merged_aliases
 from workbench.store.layout import BY_DAY, FIXED, SAMPLES_LONG, WIDE_KEYS, arrow_schema, is_wide, table_folder
 from workbench.store.manifest import Snapshot, commit, snapshot
-from workbench.store.parquet import choose_encodings
 from workbench.store.seen import join_intervals
 from workbench.store.staging import staging
 
@@ -108,13 +107,7 @@ def _rewrite(output: Output, now: Snapshot, group: Group) -> None:
     table, day, files = group
     paths = [table_folder(now.root, table) / file.path for file in files]
     schema = arrow_schema(FIXED[table]) if table in FIXED else _wide_schema(paths)
-    writer = None
-    for rows in _pieces(group, paths, schema):
-        if rows.num_rows:
-            writer = writer or output.writer(table, schema, choose_encodings(rows))
-            writer.write(rows)
-    if writer is not None:
-        output.close(table, schema, writer, day)
+    output.write(table, schema, _pieces(group, paths, schema), day)
     output.put(table, schema, remove=files)
 
 

@@ -19,14 +19,25 @@ from workbench.store.columns import Column
 from workbench.store.layout import FIXED, SAMPLES_LONG, arrow_schema
 from workbench.store.long import LongRows, long_frame
 from workbench.store.manifest import Change
-from workbench.store.parquet import Encodings, FileWriter, arrow_numbers, choose_encodings
+from workbench.store.parquet import TRIAL_ROWS, Encodings, FileWriter, arrow_numbers, choose_encodings
 from workbench.store.plan import Item, Plan
 from workbench.store.spool import DAY_US
 from workbench.store.tally import Tally
 from workbench.store.wide import LongSamples, Wide, pivot
 from workbench.timebase import from_us
 
+#: Fewer rows than this take the usual encodings.
+_WORTH_A_TRIAL = 1000
+
 __all__ = ["Output", "spans_of_day", "write_samples"]
+
+
+@dataclass
+class Trial:
+    """The encodings of a table, and how many rows they were tried on."""
+
+    encodings: Encodings = field(default_factory=Encodings)
+    rows: int = 0
 
 
 @dataclass
@@ -45,17 +56,45 @@ class Output:
     folder: Path
     changes: dict[str, Change] = field(default_factory=dict)
     _count: int = 0
+    _trials: dict[str, Trial] = field(default_factory=dict)
 
-    def writer(self, table: str, schema: pa.Schema, encodings: Encodings) -> FileWriter:
-        """Start a file of a table."""
+    def write(self, table: str, schema: pa.Schema, pieces: Iterable[pa.Table], day: date | None = None) -> int:
+        """Write pieces of rows into one file of a table, each as row groups of its own; give the rows.
+
+        Encodings are tried on the first pieces that make a useful sample together, once a table.
+        """
+        trial = self._trials.setdefault(table, Trial())
+        waiting: list[pa.Table] = []
+        writer: FileWriter | None = None
+        rows = 0
+        for piece in pieces:
+            if not piece.num_rows:
+                continue
+            rows += piece.num_rows
+            waiting.append(piece.select(schema.names).cast(schema))
+            if writer is None and max(rows, trial.rows) >= TRIAL_ROWS:
+                writer = self._started(table, schema, waiting, trial)
+            if writer is not None:
+                for held in waiting:
+                    writer.write(held)
+                waiting = []
+        if waiting:
+            writer = self._started(table, schema, waiting, trial)
+            for held in waiting:
+                writer.write(held)
+        if writer is not None:
+            name = writer.path.name
+            file = writer.close(name if day is None else f"day={day.isoformat()}/{name}", day)
+            self.put(table, schema, add=[(writer.path, file)])
+        return rows
+
+    def _started(self, table: str, schema: pa.Schema, waiting: Sequence[pa.Table], trial: Trial) -> FileWriter:
+        sample = pa.concat_tables(waiting)
+        if trial.rows < TRIAL_ROWS and sample.num_rows > max(trial.rows, _WORTH_A_TRIAL):
+            trial.encodings, trial.rows = choose_encodings(sample), sample.num_rows
         self._count += 1
-        return FileWriter(self.folder / f"{self.batch}-{self._count:06d}-{table}.parquet", schema, encodings)
-
-    def close(self, table: str, schema: pa.Schema, writer: FileWriter, day: date | None = None) -> None:
-        """Finish a file of a table."""
-        name = writer.path.name
-        file = writer.close(name if day is None else f"day={day.isoformat()}/{name}", day)
-        self.put(table, schema, add=[(writer.path, file)])
+        path = self.folder / f"{self.batch}-{self._count:06d}-{table}.parquet"
+        return FileWriter(path, schema, trial.encodings)
 
     def put(
         self,
@@ -72,21 +111,7 @@ class Output:
 
     def write_fixed(self, table: str, frames: Iterable[pl.DataFrame]) -> int:
         """Write rows of a fixed table into one file; give how many there were."""
-        schema = arrow_schema(FIXED[table])
-        writer: FileWriter | None = None
-        rows = 0
-        for frame in frames:
-            if frame.is_empty():
-                continue
-            arrow = frame.to_arrow().cast(schema)
-            writer = writer or self.writer(
-                table, schema, choose_encodings(arrow) if arrow.num_rows > 1000 else Encodings()
-            )
-            writer.write(arrow)
-            rows += frame.height
-        if writer is not None:
-            self.close(table, schema, writer)
-        return rows
+        return self.write(table, arrow_schema(FIXED[table]), (frame.to_arrow() for frame in frames if frame.height))
 
 
 def write_samples(output: Output, plan: Plan, tally: Tally, budget_bytes: int) -> None:
@@ -94,19 +119,14 @@ def write_samples(output: Output, plan: Plan, tally: Tally, budget_bytes: int) -
     pieces = _pieces(plan.items)
     strays: dict[date, list[pl.DataFrame]] = {}
     for route in sorted(set(pieces) - {SAMPLES_LONG}):
-        for day, frame in _write_route(output, plan, tally, (route, pieces[route], budget_bytes)):
-            strays.setdefault(day, []).append(frame)
+        for day, misfits in _write_route(output, plan, tally, (route, pieces[route], budget_bytes)).items():
+            strays.setdefault(day, []).extend(misfits)
     long = LongRows(plan, tally, budget_bytes)
     by_day = _by_day(pieces.get(SAMPLES_LONG, []))
     schema = arrow_schema(FIXED[SAMPLES_LONG])
     for day in sorted(set(by_day) | set(strays)):
-        writer = None
-        for frame in long.of_day(by_day.get(day, []), day, strays.get(day, [])):
-            arrow = frame.to_arrow().cast(schema)
-            writer = writer or output.writer(SAMPLES_LONG, schema, choose_encodings(arrow))
-            writer.write(arrow)
-        if writer is not None:
-            output.close(SAMPLES_LONG, schema, writer, day)
+        frames = long.of_day(by_day.get(day, []), day, strays.get(day, []))
+        output.write(SAMPLES_LONG, schema, (frame.to_arrow() for frame in frames), day)
 
 
 def _pieces(items: Sequence[Item]) -> dict[str, list[Piece]]:
@@ -126,8 +146,8 @@ def _by_day(pieces: Iterable[Piece]) -> dict[date, list[Piece]]:
 
 def _write_route(
     output: Output, plan: Plan, tally: Tally, work: tuple[str, list[Piece], int]
-) -> Iterator[tuple[date, pl.DataFrame]]:
-    """Write one wide table; give the samples that its rows cannot hold, as long rows."""
+) -> dict[date, list[pl.DataFrame]]:
+    """Write one wide table; give the samples that its rows cannot hold, as long rows by day."""
     route, pieces, budget = work
     columns = [(n, p.column) for n, p in enumerate(plan.placements) if p.column.table == route]
     unique = list(dict.fromkeys(column for _, column in columns))
@@ -135,9 +155,9 @@ def _write_route(
     for number, column in columns:
         place[number] = unique.index(column)
     schema = _wide_schema(unique)
-    encodings: Encodings | None = None
-    for day, mine in sorted(_by_day(pieces).items()):
-        writer: FileWriter | None = None
+    strays: dict[date, list[pl.DataFrame]] = {}
+
+    def blocks(day: date, mine: list[Piece]) -> Iterator[pa.Table]:
         for span in spans_of_day(day, block_width(mine, len(unique), budget)):
             block = load_block(mine, plan.items, plan.lookups, span)
             if not block.samples.ts.size:
@@ -146,14 +166,13 @@ def _write_route(
             rows = pivot(samples, np.array([column.integer for column in unique], bool))
             tally.wide(route, unique, rows, samples)
             if rows.misfits.size:
-                yield day, long_frame(plan, samples.take(rows.misfits), [column.metric for column in unique], tally)
-            if rows.ts.size:
-                arrow = _arrow(rows, plan, schema)
-                encodings = encodings or choose_encodings(arrow)
-                writer = writer or output.writer(route, schema, encodings)
-                writer.write(arrow)
-        if writer is not None:
-            output.close(route, schema, writer, day)
+                metrics = [column.metric for column in unique]
+                strays.setdefault(day, []).append(long_frame(plan, samples.take(rows.misfits), metrics, tally))
+            yield _arrow(rows, plan, schema)
+
+    for day, mine in sorted(_by_day(pieces).items()):
+        output.write(route, schema, blocks(day, mine), day)
+    return strays
 
 
 def spans_of_day(day: date, width_us: int) -> Iterator[tuple[int, int]]:

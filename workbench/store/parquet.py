@@ -18,16 +18,16 @@ from numpy.typing import NDArray
 from workbench.errors import ResourceError
 from workbench.store.delta import DataFile
 
-__all__ = ["ROW_GROUP", "Encodings", "FileWriter", "arrow_numbers", "choose_encodings"]
+__all__ = ["ROW_GROUP", "TRIAL_ROWS", "Encodings", "FileWriter", "arrow_numbers", "choose_encodings"]
 
 #: Largest row group. Between 46,000 and 123,000 rows both one entity and one metric read fast.
 ROW_GROUP = 122_880
-_TRIAL_ROWS = 32_768
+TRIAL_ROWS = 32_768
 _ZSTD = 3
 _DICTIONARY = "DICTIONARY"
 _CANDIDATES = {
     "float": (_DICTIONARY, "PLAIN", "BYTE_STREAM_SPLIT"),
-    "int": (_DICTIONARY, "PLAIN", "DELTA_BINARY_PACKED"),
+    "int": (_DICTIONARY, "PLAIN", "DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT"),
 }
 #: Statistics inside the file help to skip row groups by these columns only.
 _SORT_KEYS = ("ts", "entity", "metric", "source", "first", "start")
@@ -63,8 +63,8 @@ def choose_encodings(table: pa.Table) -> Encodings:
     >>> choose_encodings(ramp).by_column
     {'count': 'DELTA_BINARY_PACKED'}
     """
-    start = max(0, (table.num_rows - _TRIAL_ROWS) // 2)
-    sample = table.slice(start, _TRIAL_ROWS).combine_chunks()
+    start = max(0, (table.num_rows - TRIAL_ROWS) // 2)
+    sample = table.slice(start, TRIAL_ROWS).combine_chunks()
     chosen = {}
     for name in sample.column_names:
         candidates = _candidates(sample.schema.field(name).type)

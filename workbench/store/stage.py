@@ -184,21 +184,24 @@ class Stage:
         numbers = self._numbers(series)
         at = numbers["place"].to_numpy()
         size = int(at.max()) + 1 if at.size else 0
+        described = np.zeros(size, bool)
+        described[at] = True
+        index = kept["series"].to_numpy()
+        if index.size and (int(index.max()) >= size or not described[index].all()):
+            raise DataError("the reader gave samples of a series that it did not describe; report this to its author")
         lookup = {}
         for name in ("who", "name", "label", "route"):
             lookup[name] = np.zeros(size, np.uint32)
             lookup[name][at] = numbers[name].to_numpy()
-        index = kept["series"].to_numpy()
-        if index.size and (int(index.max()) >= size or not np.isin(np.unique(index), at).all()):
-            raise DataError("the reader gave samples of a series that it did not describe; report this to its author")
         staged = pl.DataFrame(
             {name: lookup[name][index] for name in ("who", "name", "label")}
             | {"ts": kept["ts"].dt.timestamp("us"), "value": kept["value"], "value_int": kept["value_int"]}
         )
-        self.not_whole.update(staged.filter(pl.col("value_int").is_null())["name"].unique().to_list())
+        broken = staged["name"].to_numpy()[kept["value_int"].is_null().to_numpy()]
+        self.not_whole.update(np.flatnonzero(np.bincount(broken)).tolist())
         routes = sorted(self._routes, key=lambda route: self._routes[route])
         chosen = lookup["route"][index]
-        for number in np.unique(chosen).tolist():
+        for number in np.flatnonzero(np.bincount(chosen)).tolist():
             part = staged if (chosen == number).all() else staged.filter(pl.Series(chosen == number))
             self.samples_of.add(routes[number], part)
 
@@ -206,8 +209,10 @@ class Stage:
         """Leave out what has no value or no time; it is counted as absent."""
         number = pl.col("value_int").is_not_null() | (pl.col("value").is_not_null() & pl.col("value").is_not_nan())
         good = number & pl.col("ts").is_not_null()
+        value = pl.coalesce(pl.col("value").fill_nan(None), pl.col("value_int"))
         if samples.select(good.all()).item():
-            return samples.with_columns(pl.col("value").fill_null(pl.col("value_int")))
+            whole = samples["value"].null_count() == 0 and not samples["value"].is_nan().any()
+            return samples if whole else samples.with_columns(value=value)
         bad = samples.filter(~good).join(series.select("series", "metric"), on="series", how="left")
         reason = (
             pl.when(pl.col("ts").is_null()).then(pl.lit("no time")).when(pl.col("value").is_nan()).then(pl.lit("NaN"))
@@ -216,7 +221,7 @@ class Stage:
         self.rows_of["absent"].add(
             counted.cast({"count": pl.Int64}).select(list(frames.ABSENT)).sort("metric", "reason")
         )
-        return samples.filter(good).with_columns(pl.col("value").fill_null(pl.col("value_int")))
+        return samples.filter(good).with_columns(value=value)
 
     def _numbers(self, series: pl.DataFrame) -> pl.DataFrame:
         """Number entity, metric, labels and table of each series, the same from batch to batch."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,7 +13,6 @@ from workbench.store.delta import DataFile
 from workbench.store.finalise import Output
 from workbench.store.layout import FIXED, arrow_schema, table_folder
 from workbench.store.manifest import Snapshot
-from workbench.store.parquet import choose_encodings
 
 __all__ = ["strip_sources"]
 
@@ -51,13 +51,11 @@ def _rewrite(output: Output, table: str, old: tuple[Path, DataFile], wanted: pa.
     path, listed = old
     with pq.ParquetFile(path) as file:
         schema = arrow_schema(FIXED[table]) if table in FIXED else file.schema_arrow.remove_metadata()
-        writer = None
-        for group in range(file.num_row_groups):
-            rows = file.read_row_group(group)
-            kept = rows.filter(pc.invert(pc.fill_null(pc.is_in(rows["source"], value_set=wanted), False)))
-            if kept.num_rows:
-                writer = writer or output.writer(table, schema, choose_encodings(kept))
-                writer.write(kept)
-        if writer is not None:
-            output.close(table, schema, writer, listed.day)
-        output.put(table, schema, remove=[listed])
+
+        def kept() -> Iterator[pa.Table]:
+            for group in range(file.num_row_groups):
+                rows = file.read_row_group(group)
+                yield rows.filter(pc.invert(pc.fill_null(pc.is_in(rows["source"], value_set=wanted), False)))
+
+        output.write(table, schema, kept(), listed.day)
+    output.put(table, schema, remove=[listed])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,23 +94,32 @@ def pivot(samples: LongSamples, integer: Flags) -> Wide:
     ([0, 5], [7, 9], [2])
     """
     fits = _fits(samples, integer)
-    key = _keys(samples)
-    rows = np.unique(key)
-    by_column = np.argsort(samples.column.astype(np.int32), kind="stable")
-    ends = np.searchsorted(samples.column[by_column], np.arange(integer.size), side="right")
+    numbering = _Numbering.of(samples)
+    by_column = np.argsort(samples.column, kind="stable")
+    bounds = np.searchsorted(samples.column[by_column], np.arange(integer.size + 1), side="left")
+    groups = [by_column[start:end] for start, end in itertools.pairwise(bounds.tolist())]
+    rows = _distinct(numbering.key, groups)
     columns: list[tuple[NDArray[np.generic], Flags]] = []
-    misfits, repeated, start = [by_column[:0]], [by_column[:0]], 0
-    for number, end in enumerate(ends.tolist()):
-        mine = by_column[start:end]
-        start = end
-        values, valid, clashing, same = _fill(samples, mine[fits[mine]], (key, rows), bool(integer[number]))
+    misfits, repeated = [by_column[:0]], [by_column[:0]]
+    places = _Places(numbering.key, rows)
+    for mine, whole in zip(groups, integer.tolist(), strict=True):
+        values, valid, clashing, same = _fill(samples, mine[fits[mine]], places, whole)
         columns.append((values, valid))
         misfits += [mine[~fits[mine]], clashing]
         repeated.append(same)
-    labels = _row_labels(samples, key, rows)
     gone = {"misfits": np.sort(np.concatenate(misfits)), "repeated": np.concatenate(repeated)}
-    wide = Wide(**labels, **gone, columns=tuple(columns))
+    wide = Wide(**numbering.labels(rows), **gone, columns=tuple(columns))
     return _without_empty_rows(wide) if wide.misfits.size else wide
+
+
+def _distinct(key: Ints, groups: Sequence[Ints]) -> Ints:
+    """Give the row numbers that occur, in order; metrics scraped together are looked at once."""
+    looked: list[Ints] = []
+    for mine in groups:
+        keys = key[mine]
+        if not looked or not np.array_equal(keys, looked[-1]):
+            looked.append(keys)
+    return np.unique(np.concatenate(looked)) if looked else key
 
 
 def _fits(samples: LongSamples, integer: Flags) -> Flags:
@@ -117,48 +128,75 @@ def _fits(samples: LongSamples, integer: Flags) -> Flags:
     return np.where(integer[samples.column], samples.has_int, ~samples.has_int | small)
 
 
-def _keys(samples: LongSamples) -> Ints:
-    """Number the rows: entity first, then time, then file."""
-    if not samples.ts.size:
-        return samples.ts
-    entities, sources = int(samples.entity.max()) + 1, int(samples.source.max()) + 1
-    offset = samples.ts - samples.ts.min()
-    times = int(offset.max()) + 1
-    if entities * sources * times >= 2**63:  # Python integers: no overflow in the test itself
-        _, offset = np.unique(samples.ts, return_inverse=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Numbering:
+    """Row numbers: entity first, then time, then file."""
+
+    key: Ints
+    times: int
+    sources: int
+    first_us: int
+    stamps: Ints | None  # where times are ranks: what they stand for
+
+    @classmethod
+    def of(cls, samples: LongSamples) -> _Numbering:
+        """Number the row of each sample."""
+        if not samples.ts.size:
+            return cls(key=samples.ts, times=1, sources=1, first_us=0, stamps=None)
+        entities, sources = int(samples.entity.max()) + 1, int(samples.source.max()) + 1
+        first = int(samples.ts.min())
+        offset, stamps = samples.ts - first, None
         times = int(offset.max()) + 1
-    return np.asarray((samples.entity.astype(np.int64) * times + offset) * sources + samples.source)
+        if entities * sources * times >= 2**63:  # Python integers: no overflow in the test itself
+            stamps, offset = np.unique(samples.ts, return_inverse=True)
+            times = stamps.size
+        key = np.asarray((samples.entity.astype(np.int64) * times + offset) * sources + samples.source)
+        return cls(key=key, times=times, sources=sources, first_us=first, stamps=stamps)
+
+    def labels(self, rows: Ints) -> dict[str, Any]:
+        """Give entity, time and file of rows."""
+        rest, source = np.divmod(rows, self.sources)
+        entity, offset = np.divmod(rest, self.times)
+        ts = offset + self.first_us if self.stamps is None else self.stamps[offset]
+        return {"entity": entity, "ts": ts, "source": source}
+
+
+class _Places:
+    """Where samples lie among the rows; samples that lie as those before are not searched again."""
+
+    def __init__(self, key: Ints, rows: Ints) -> None:
+        self._key, self.rows = key, rows
+        self._last = key[:0]
+        self._at = key[:0]
+
+    def of(self, mine: Ints) -> Ints:
+        """Give the row of each sample."""
+        keys = self._key[mine]
+        if not np.array_equal(keys, self._last):
+            self._last, self._at = keys, np.searchsorted(self.rows, keys)
+        return self._at
 
 
 def _fill(
-    samples: LongSamples, mine: Ints, numbered: tuple[Ints, Ints], whole: bool
+    samples: LongSamples, mine: Ints, places: _Places, whole: bool
 ) -> tuple[NDArray[np.generic], Flags, Ints, Ints]:
     """Fill one column; give also the samples that clash, and those that only repeat."""
-    key, rows = numbered
-    values: NDArray[np.generic] = np.zeros(rows.size, np.int64 if whole else np.float64)
-    valid = np.zeros(rows.size, bool)
+    size = places.rows.size
+    values: NDArray[np.generic] = np.zeros(size, np.int64 if whole else np.float64)
+    valid = np.zeros(size, bool)
     source = samples.value_int if whole else samples.value
-    if mine.size == rows.size and np.array_equal(key[mine], rows):
-        values[:] = source[mine]
-        valid[:] = True
-        return values, valid, mine[:0], mine[:0]
-    at = np.searchsorted(rows, key[mine])
-    first = np.empty(rows.size, np.int64)
+    at = places.of(mine)
+    first = np.full(size, -1, np.int64)
     first[at[::-1]] = mine[::-1]  # the last write wins, so the first sample of each row stays
     later = first[at] != mine
+    if not later.any():
+        values[at] = source[mine]
+        valid[at] = True
+        return values, valid, mine[:0], mine[:0]
     values[at[~later]] = source[mine[~later]]
     valid[at] = True
-    if not later.any():
-        return values, valid, mine[:0], mine[:0]
     same = source[mine[later]] == values[at[later]]
     return values, valid, mine[later][~same], mine[later][same]
-
-
-def _row_labels(samples: LongSamples, key: Ints, rows: Ints) -> dict[str, Any]:
-    """Give entity, time and file of each row, from any sample of it."""
-    sample = np.empty(rows.size, np.int64)
-    sample[np.searchsorted(rows, key)] = np.arange(key.size)
-    return {"entity": samples.entity[sample], "ts": samples.ts[sample], "source": samples.source[sample]}
 
 
 def _without_empty_rows(wide: Wide) -> Wide:
