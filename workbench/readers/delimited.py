@@ -114,20 +114,27 @@ class Splitter:
         dialect = self._dialect
         width = len(dialect.names)
         count = _cell_count(plain["text"], dialect.delimiter)
-        ends_open = plain["text"].str.ends_with(dialect.delimiter) & (count == width + 1)
-        plain = plain.with_columns(
-            pl.when(ends_open).then(pl.col("text").str.strip_suffix(dialect.delimiter)).otherwise("text").alias("text")
-        )
-        fits = (count == width) | ends_open
-        parts = [self._cells(plain.filter(fits))]
-        odd, ragged = self._one_by_one(
-            pl.concat([joined, plain.filter(~fits).with_columns(lines=pl.lit(1, pl.Int64))]), skips
-        )
-        parts.append(odd)
-        cells = pl.concat(parts).sort("@line") if odd.height else parts[0]
+        fits = count == width
+        if fits.all() and not joined.height:
+            cells, ragged = self._cells(plain), frames.empty(frames.REJECTS)
+        else:
+            cells, ragged = self._mixed(plain, joined, (count, fits), skips)
         lines = cells.select(pl.col("@line").alias("line"), pl.col("@text").alias("text"))
         parsed = Parsed(cells=cells.drop("@line", "@text"), lines=lines, skips=skips, rejects=ragged)
         return self._without_doubles(parsed)
+
+    def _mixed(
+        self, plain: pl.DataFrame, joined: pl.DataFrame, counted: tuple[pl.Series, pl.Series], skips: Counter[str]
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Part lines of which some end in a delimiter, are ragged, or go over several lines."""
+        (count, fits), mark = counted, self._dialect.delimiter
+        ends_open = (count == len(self._dialect.names) + 1) & plain["text"].str.ends_with(mark)
+        trimmed = pl.when(ends_open).then(pl.col("text").str.strip_suffix(mark)).otherwise("text")
+        plain = plain.with_columns(trimmed.alias("text"))
+        whole = self._cells(plain.filter(fits | ends_open))
+        odd = pl.concat([joined, plain.filter(~(fits | ends_open)).with_columns(lines=pl.lit(1, pl.Int64))])
+        single, ragged = self._one_by_one(odd, skips)
+        return (pl.concat([whole, single]).sort("@line") if single.height else whole), ragged
 
     def _without_prelude(self, frame: pl.DataFrame, skips: Counter[str]) -> pl.DataFrame:
         """Count what stands before the first row."""
@@ -173,15 +180,22 @@ class Splitter:
         """Count blank lines, comments and the header said again."""
         delimiter, header = self._dialect.delimiter, self._dialect.header_text
         text = frame["text"]
-        blank = text.str.strip_chars(f" {delimiter}") == ""
-        again = (text == header) | (text.str.strip_chars() == header)
-        comment = text.str.starts_with("#") & (_cell_count(text, delimiter) != len(self._dialect.names))
-        idle = blank | again | comment
-        if not idle.any():
+        # Few lines begin like one of these: only they are looked at closely.
+        starts = [text.str.starts_with(mark) for mark in (" ", "\t", "#", delimiter, header[:12])]
+        suspects = (text == "") | starts[0] | starts[1] | starts[2] | starts[3] | starts[4]
+        if not suspects.any():
             return frame
+        near = text.filter(suspects)
+        trimmed = near.str.strip_chars()
+        blank = near.str.strip_chars(f" \t{delimiter}") == ""
+        again = (trimmed == header) & ~blank
+        few = _cell_count(near, delimiter) != len(self._dialect.names)
+        comment = near.str.starts_with("#") & few & ~again & ~blank
         skips["blank"] += int(blank.sum())
-        skips["repeated header"] += int((again & ~blank).sum())
-        skips["comment"] += int((comment & ~again & ~blank).sum())
+        skips["repeated header"] += int(again.sum())
+        skips["comment"] += int(comment.sum())
+        idle = suspects.clone()
+        idle[suspects.arg_true()] = blank | again | comment
         return frame.filter(~idle)
 
     def _cells(self, frame: pl.DataFrame) -> pl.DataFrame:
@@ -189,9 +203,9 @@ class Splitter:
         names = self._dialect.names
         if not frame.height:
             return pl.DataFrame(schema={**dict.fromkeys(names, pl.String()), "@line": pl.Int64(), "@text": pl.String()})
-        quoted = bool(frame["text"].str.contains('"', literal=True).any())
+        quoted = _has_quote(frame["text"])
         cells = pl.read_csv(
-            "\n".join(frame["text"].to_list()).encode(),
+            frame["text"].str.join("\n").item().encode(),
             has_header=False,
             separator=self._dialect.delimiter,
             quote_char='"' if quoted else None,
@@ -261,8 +275,7 @@ def _split(text: str, delimiter: str) -> list[str]:
 
 def _cell_count(text: pl.Series, delimiter: str) -> pl.Series:
     """Count the cells of lines; 0 where the quotes are not those of CSV."""
-    quoted = text.str.contains('"', literal=True)
-    if not quoted.any():
+    if not _has_quote(text):
         return text.str.count_matches(delimiter, literal=True) + 1
     mark = re.escape(delimiter)
     field_ = rf'(?:[^"{mark}]*|{_CLOSED})'
@@ -273,7 +286,11 @@ def _cell_count(text: pl.Series, delimiter: str) -> pl.Series:
 
 def _open_lines(frame: pl.DataFrame) -> list[int]:
     """Give the rows whose quotes do not close in the line."""
-    if not frame.height or not frame["text"].str.contains('"', literal=True).any():
+    if not _has_quote(frame["text"]):
         return []
     odd = frame["text"].str.count_matches('"', literal=True) % 2 == 1
     return odd.arg_true().to_list()
+
+
+def _has_quote(text: pl.Series) -> bool:
+    return bool(text.str.contains('"', literal=True).any())

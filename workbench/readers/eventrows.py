@@ -13,7 +13,7 @@ from workbench.readers.text import json_object
 from workbench.readers.timecells import Clocks, read_times
 from workbench.readers.who import Who
 
-__all__ = ["event_kind", "event_rows"]
+__all__ = ["attribute_text", "event_kind", "event_rows"]
 
 
 def event_kind(text: pl.Expr) -> pl.Expr:

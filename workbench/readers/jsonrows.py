@@ -205,7 +205,7 @@ def _at_once(text: pl.Series) -> pl.DataFrame | None:
         mixed = [name for name, dtype in frame.schema.items() if dtype.is_float() and _some_whole(frame[name])]
         if mixed:
             # Perhaps integers beside decimals: read as text, each is what it is written as.
-            frame = pl.read_ndjson(data, schema={**frame.schema, **dict.fromkeys(mixed, pl.String())})
+            frame = frame.with_columns(pl.read_ndjson(data, schema=dict.fromkeys(mixed, pl.String())))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
     if frame.height != text.len() or frame.width > _MOST_KEYS:

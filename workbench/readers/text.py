@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from workbench.model import frames
 from workbench.readers.source import Block
@@ -200,24 +201,31 @@ class Seen:
     """
 
     LIMIT = 4_000_000
-    _SEED = 11
 
     def __init__(self) -> None:
-        self._known = pl.Series([], dtype=pl.UInt64)
+        # Sorted runs, each more than twice the next: a block is merged log times, never all each time.
+        self._runs: list[NDArray[np.uint64]] = []
 
     def is_new(self, keys: pl.Series) -> pl.Series:
         """Tell of each key whether it is met for the first time."""
-        hashes = keys.hash(self._SEED)
+        hashes = keys.hash(seed=11)
         fresh = hashes.is_first_distinct()
-        if self._known.len():
-            fresh &= ~hashes.is_in(self._known)
-        if self._known.len() < self.LIMIT:
-            self._known = pl.concat([self._known, hashes.filter(fresh)]).rechunk()
+        found = np.sort(hashes.filter(fresh).to_numpy())
+        known = np.zeros(found.size, dtype=bool)
+        for run in self._runs:
+            place = np.searchsorted(run, found)
+            known |= run[np.minimum(place, run.size - 1)] == found
+        if known.any():
+            fresh &= ~hashes.is_in(pl.Series(found[known]).implode())
+        if sum(run.size for run in self._runs) < self.LIMIT:
+            self._keep(found[~known])
         return fresh
 
-    def is_known(self, keys: pl.Series) -> pl.Series:
-        """Tell of each key whether it was met in an earlier call."""
-        return keys.hash(self._SEED).is_in(self._known)
+    def _keep(self, run: NDArray[np.uint64]) -> None:
+        while self._runs and self._runs[-1].size <= 2 * run.size:
+            run = np.sort(np.concatenate([self._runs.pop(), run]), kind="stable")
+        if run.size:
+            self._runs.append(run)
 
 
 def json_text(text: pl.Expr) -> pl.Expr:

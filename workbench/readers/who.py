@@ -181,6 +181,11 @@ def _placed(roles: pl.DataFrame, stated_kind: str | None) -> pl.DataFrame:
         pl.coalesce(*(pl.when(name.is_not_null()).then(kind_) for kind_, name in chain), pl.lit("host")).alias("@kind"),
         pl.coalesce(*(name for _, name in chain)).alias("@device"),
     )
+    return _judged(table, stated_kind)
+
+
+def _judged(table: pl.DataFrame, stated_kind: str | None) -> pl.DataFrame:
+    """Say of what was placed whether it can stand: a device that no host holds, a name of no known kind."""
     free = pl.col("@kind").is_in(_INSIDE).not_() | pl.col("@device").str.contains(r"(?i)^(?:GPU|MIG)-")
     of_switch = (pl.col("@kind") == "port") & pl.col("nic").is_null() & pl.col("switch").is_not_null()
     nobody = pl.col("@host").is_null() & ~(free & pl.col("@device").is_not_null()) & ~of_switch
