@@ -47,22 +47,7 @@ def long_samples(
             "cell_unit": numbers.unit,
         }
     )
-    metric = (
-        named["metric"].gather(rows["@raw"])
-        if named["metric"].null_count() or numbers.reason.null_count() < ts.len()
-        else None
-    )
-    united = named["united"].any()
-    if united:
-        bare = (
-            named["united"].gather(rows["@raw"])
-            & rows["cell_unit"].is_null()
-            & (rows["value"] != 0).fill_null(value=False)
-        )
-        rows = rows.with_columns(
-            value=pl.when(~bare).then("value"), reason=pl.when(bare).then(pl.lit(BARE)).otherwise("reason")
-        )
-        return _accounted(rows, named, keys)
+    return _accounted(rows, named, keys)
 
 
 def _accounted(
