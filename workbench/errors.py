@@ -128,6 +128,6 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     Examples
     --------
     >>> nearest("xdi", ["xid", "sxid", "aer"])
-    ['xid', 'sxid']
+    ['xid']
     """
     return difflib.get_close_matches(name, list(known), n=count, cutoff=0.6)

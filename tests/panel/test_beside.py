@@ -1,3 +1,5 @@
+from importlib import import_module
+
 import numpy as np
 import pytest
 from fakestore import FELL_AT, VICTIM, gpus, shared_store
@@ -81,7 +83,7 @@ def test_the_query_gives_the_rows_again(store):
 
 def test_very_many_rows_are_taken_together_in_the_database(store, monkeypatch):
     narrow = _one(store, "gpu.power_w")
-    monkeypatch.setattr("workbench.panel.trace._MOST_ROWS", 10)
+    monkeypatch.setattr(import_module("workbench.panel.trace"), "_MOST_ROWS", 10)
     found = _one(store, "gpu.power_w")
     assert found.rows == narrow.rows
     np.testing.assert_allclose(found.trace.high, narrow.trace.high)
