@@ -138,7 +138,8 @@ def _trace_parts(trace: Any, frame: _Frame, index: int) -> list[str]:
     x, y = frame.px(floats_of(trace.x)), frame.py(floats_of(trace.y))
     ink, parts = _ink(trace, index), []
     if trace.fill == "toself":
-        keep = ~np.isfinite(y) | (np.diff(np.floor(x), prepend=np.nan) != 0)  # one point a pixel column
+        column = np.floor(x)  # the first and the last point of each pixel column will do
+        keep = ~np.isfinite(y) | (np.diff(column, prepend=np.nan) != 0) | (np.diff(column, append=np.nan) != 0)
         area = _path(x[keep], y[keep], close=True)
         parts.append(f'<path d="{area}" fill="{escape(trace.fillcolor or ink)}" stroke="none"/>')
     mode = trace.mode or "lines"

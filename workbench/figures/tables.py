@@ -34,7 +34,7 @@ def number_text(value: float | Real) -> str:
         return "∞" if number > 0 else "-∞"
     if number == round(number) and abs(number) < 1e15:
         return f"{int(number):,}"
-    return f"{number:,.0f}" if 1e4 <= abs(number) < 1e15 else f"{number:.4g}"
+    return f"{number:,.0f}" if 1e3 <= abs(number) < 1e15 else f"{number:.4g}"
 
 
 def p_text(p: float) -> str:

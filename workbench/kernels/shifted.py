@@ -11,7 +11,16 @@ from workbench.kernels.lag import correlate, pool, window_maximum
 from workbench.kernels.stationarity import drift_product, resolution, rhythm_product, slowest_period
 from workbench.kernels.surrogate import add_one_p
 
-__all__ = ["LEAST_RESOLUTION", "LARGEST_SHARE", "ShiftNull", "Stillness", "lag_bounds", "shift_null", "stillness"]
+__all__ = [
+    "LEAST_RESOLUTION",
+    "LARGEST_SHARE",
+    "ShiftNull",
+    "Stillness",
+    "kept_cells",
+    "lag_bounds",
+    "shift_null",
+    "stillness",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -40,6 +49,34 @@ class ShiftNull:
     circle: Floats
     largest: Floats
     entity_p: Floats
+
+
+def kept_cells(seen: NDArray[np.bool_], longest: int) -> Ints:
+    """Choose the cells of a circle of time: stretches in which nobody looked are cut short.
+
+    A panel of windows around incidents is mostly empty, and shifts of it would find few pairs.
+    Cut to the largest lag, an empty stretch still keeps the lags searched from joining its two ends.
+
+    Parameters
+    ----------
+    seen : (time,) bool
+        Whether anything at all was observed.
+    longest : int
+        Cells of an empty stretch that are kept.
+
+    Returns
+    -------
+    (cell,) int64
+        In order.
+
+    Examples
+    --------
+    >>> kept_cells(np.array([True, False, False, False, True]), 1)
+    array([0, 1, 4])
+    """
+    place = np.arange(seen.size)
+    last_seen = np.maximum.accumulate(np.where(seen, place, -1))
+    return np.flatnonzero(seen | ((last_seen >= 0) & (place - last_seen <= longest)))
 
 
 def shift_null(x: Floats, y: Floats, half: int, shifts: Ints) -> ShiftNull:
