@@ -15,7 +15,7 @@ import pytest
 from toyreader import TOY
 
 import workbench as wb
-from workbench.errors import StoreError
+from workbench.errors import ResourceError, StoreError
 from workbench.store import delta, manifest
 from workbench.store.layout import lock_file, table_folder
 from workbench.store.lock import held, try_hold
@@ -183,3 +183,26 @@ def test_a_damaged_manifest_is_a_store_error(store, write, load):
         file.write_bytes(b"garbage")
     with pytest.raises(StoreError, match="manifest"):
         wb.open(store.path)
+
+
+def test_a_disk_that_fills_up_during_the_commit_leaves_the_version_before(store, write, load, monkeypatch):
+    write("a", f"S {T0} n1 gpu 0 x 1.5")
+    load()
+    apply, count = delta.apply, []
+
+    def failing(*arguments, **named):
+        count.append(1)
+        if len(count) == 4:
+            raise OSError("Generic LocalFileSystem error")
+        return apply(*arguments, **named)
+
+    monkeypatch.setattr(delta, "apply", failing)
+    monkeypatch.setattr(manifest, "_NO_SPACE", 2**62)
+    write("b", f"S {T0 + 9} n1 gpu 0 x 2.5", f"E {T0} n1 - - log - x")
+    with pytest.raises(ResourceError, match="is full"):
+        load()
+    assert wb.open(store.path).sql("select count(*) as n from samples")["n"][0] == 1
+    assert wb.open(store.path).sql("select count(*) as n from events")["n"][0] == 0
+    load()
+    assert store.sql("select count(*) as n from samples")["n"][0] == 2
+    assert store.check().table().is_empty()

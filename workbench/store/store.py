@@ -88,6 +88,15 @@ def _make(root: Path, *, create: bool) -> None:
         raise StoreError(f"{root} is a folder with other things in it, not a store. Name a store, or a new folder.")
     if not create:
         raise StoreError(f"There is no store at {root}. Make one with: workbench ingest PATH... --store {root}")
+    try:
+        _write_marker(root)
+    except OSError as error:
+        raise StoreError(
+            f"Cannot make a store at {root}: {error.strerror}. Choose a folder that you may write to."
+        ) from None
+
+
+def _write_marker(root: Path) -> None:
     root.mkdir(parents=True, exist_ok=True)
     text = json.dumps({"format": FORMAT, "written_by": f"workbench {__version__}"})
     draft = root / f".{MARKER}.{os.getpid()}"
