@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from workbench.store import delta
 from workbench.store.layout import LEDGER, lock_file, table_folder
 from workbench.store.lock import held
+from workbench.store.manifest import write_error
 
 __all__ = ["append_ledger", "read_ledger"]
 
@@ -23,10 +24,13 @@ def append_ledger(root: Path, rows: pl.DataFrame) -> None:
     folder = table_folder(root, LEDGER)
     arrow = _plain(rows.to_arrow())
     with held(lock_file(root)):
-        folder.mkdir(parents=True, exist_ok=True)
         number = delta.latest_version(folder) + 1 if delta.exists(folder) else 0
         name = f"{number:012d}-{uuid4().hex[:12]}.parquet"
-        pq.write_table(arrow, folder / name, compression="zstd")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            pq.write_table(arrow, folder / name, compression="zstd")
+        except OSError as error:
+            raise write_error(root, error) from None
         delta.apply(
             folder, arrow.schema, [delta.DataFile(path=name, bytes=(folder / name).stat().st_size, rows=arrow.num_rows)]
         )

@@ -20,14 +20,18 @@ from uuid import uuid4
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from deltalake.exceptions import DeltaError
 
-from workbench.errors import StoreError
+from workbench.errors import ResourceError, StoreError
 from workbench.model.frames import TS
 from workbench.store import delta
 from workbench.store.layout import BATCHES, LEDGER, arrow_schema, lock_file, staging_folder, table_folder
 from workbench.store.lock import held, try_hold
 
-__all__ = ["Change", "Snapshot", "commit", "history", "recover", "snapshot"]
+__all__ = ["Change", "Snapshot", "commit", "history", "recover", "snapshot", "write_error"]
+
+#: With less free than this a failed write is put down to the disk being full.
+_NO_SPACE = 1_000_000
 
 _ROW = pl.Schema({"seq": pl.Int64(), "batch": pl.String(), "at": TS, "what": pl.String(), "versions": pl.String()})
 
@@ -159,15 +163,29 @@ def commit(
         now = recover(root)
         if not still_right(now):
             return None
-        versions = dict(now.versions)
-        for change in changes:
-            folder = table_folder(root, change.table)
-            for staged, file in change.add:
-                target = folder / file.path
-                target.parent.mkdir(parents=True, exist_ok=True)
-                staged.replace(target)
-            versions[change.table] = delta.apply(folder, change.schema, [file for _, file in change.add], change.remove)
-        return _append_row(Snapshot(root, now.seq + 1, versions), batch, what)
+        try:
+            versions = {**now.versions, **{change.table: _apply(root, change) for change in changes}}
+            return _append_row(Snapshot(root, now.seq + 1, versions), batch, what)
+        except (OSError, DeltaError) as error:
+            raise write_error(root, error) from None
+
+
+def _apply(root: Path, change: Change) -> int:
+    """Move the files of a change into its table, and commit them; give the new version."""
+    folder = table_folder(root, change.table)
+    for staged, file in change.add:
+        target = folder / file.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        staged.replace(target)
+    return delta.apply(folder, change.schema, [file for _, file in change.add], change.remove)
+
+
+def write_error(root: Path, error: Exception) -> ResourceError | StoreError:
+    """Say why a commit failed, and what is left."""
+    left = "What was committed before stays; nothing half-written is visible."
+    if shutil.disk_usage(root).free < _NO_SPACE:
+        return ResourceError(f"The disk of {root} is full. {left} Free some space and run it again.")
+    return StoreError(f"Cannot write to {root}: {error}. {left}")
 
 
 def _append_row(new: Snapshot, batch: str, what: str) -> Snapshot:
