@@ -196,6 +196,16 @@ def test_a_type_holds_from_its_line_on_and_a_second_one_is_noted(tmp_path):
     assert kinds == {("a", None), ("b_total", None)}, "a series has the kind that stood before its first line"
 
 
+def test_a_type_does_not_reach_back_to_lines_that_need_the_small_parser(tmp_path):
+    text = b'm{path="C:\\\\"} 1\n# TYPE m counter\nm{path="d"} 2\nm{path="\\n"} 3\n'
+    reading = read_bytes(READER, text, AT, tmp_path)
+    assert sorted(reading.frame("samples").select("value", "kind").rows()) == [
+        (1.0, None),
+        (2.0, "counter"),
+        (3.0, "counter"),
+    ]
+
+
 def test_node_name_of_uname_is_for_series_that_name_no_host(tmp_path):
     text = b'node_load1 1\nnode_load1{instance="10.0.0.9:9100"} 2\nnode_uname_info{nodename="node-f01"} 1\n'
     hosts = read_bytes(READER, text, AT, tmp_path).frame("samples").select("metric", "value", "host").rows()
@@ -217,6 +227,21 @@ def test_a_host_that_the_user_states_is_for_pods_and_scrapes_of_localhost(tmp_pa
         assert reading.frame("samples")["host"].to_list() == [host, host]
         assert [json.loads(told).get("Hostname") for told in reading.frame("samples")["labels"]] == ["pod-7", None]
     assert read_bytes(READER, text, AT, tmp_path).frame("aliases").is_empty(), "names without a host are of no use"
+
+
+@pytest.mark.parametrize("count", [3, 90])
+def test_labels_that_are_left_are_canonical_json(tmp_path, count):
+    told = {
+        "id": "/kubepods",
+        "0": "",
+        "value": "v",
+        "labels": "{}",
+        **{f"l{place}": f"<{place}>\n" for place in range(count)},
+    }
+    told = {name if name.isidentifier() else f"_{name}": text for name, text in told.items()}
+    line = line_of("m", dict(reversed(told.items())), "1", "") + "\n"
+    (labels,) = read_bytes(READER, line.encode() + b"n 2\n", AT, tmp_path).frame("samples").filter(metric="m")["labels"]
+    assert labels == json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def test_lines_that_are_not_utf_8_are_refused_alone(tmp_path):

@@ -8,6 +8,7 @@ Series are few where lines are many, so labels are read once a series.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -130,9 +131,9 @@ def _with_odd(parsed: Parsed, odd: pl.DataFrame) -> Parsed:
 
 
 def _joined(parsed: Parsed, odd: pl.DataFrame) -> Parsed:
-    samples: list[tuple[int, int, str, str | None, str]] = []
-    names: dict[int, tuple[int, str, int]] = {}
-    labels: list[tuple[int, str, str]] = []
+    samples: list[tuple[int, str, str, str | None, str]] = []
+    names: dict[str, tuple[str, str, int]] = {}
+    labels: list[tuple[str, str, str]] = []
     refused: list[tuple[int, str, str]] = []
     for line, text in odd.iter_rows():
         try:
@@ -140,20 +141,24 @@ def _joined(parsed: Parsed, odd: pl.DataFrame) -> Parsed:
         except ValueError as error:
             refused.append((line, text, str(error)))
             continue
-        series = int(pl.Series([f"{metric}\0{pairs!r}"]).hash(_SEED)[0])
-        if series not in names:
-            names[series] = (series, metric, line)
-            labels.extend((series, label, told) for label, told in pairs)
-        samples.append((line, series, value, stamp, text))
+        head = f"{metric}\0{pairs!r}"
+        if head not in names:
+            names[head] = (head, metric, line)
+            labels.extend((head, label, told) for label, told in pairs)
+        samples.append((line, head, value, stamp, text))
     bad = pl.DataFrame(refused, schema={"line": pl.Int64, "text": pl.String, "reason": pl.String}, orient="row")
     return Parsed(
-        samples=pl.concat([parsed.samples, pl.DataFrame(samples, schema=parsed.samples.schema, orient="row")]).sort(
-            "line"
-        ),
-        names=pl.concat([parsed.names, pl.DataFrame(list(names.values()), schema=parsed.names.schema, orient="row")]),
-        labels=pl.concat([parsed.labels, pl.DataFrame(labels, schema=parsed.labels.schema, orient="row")]),
+        samples=pl.concat([parsed.samples, _hashed(samples, parsed.samples.schema)]).sort("line"),
+        names=pl.concat([parsed.names, _hashed(list(names.values()), parsed.names.schema)]),
+        labels=pl.concat([parsed.labels, _hashed(labels, parsed.labels.schema)]),
         rejects=pl.concat([parsed.rejects, rejected(bad, pl.col("reason"))]),
     )
+
+
+def _hashed(rows: Sequence[tuple[str | int | None, ...]], schema: pl.Schema) -> pl.DataFrame:
+    """Make a frame of rows that hold, in place of the ``id``, what it is the hash of."""
+    written = pl.DataFrame(rows, schema={**schema, "id": pl.String()}, orient="row")
+    return written.with_columns(pl.col("id").hash(_SEED))
 
 
 def parse_odd(text: str) -> tuple[str, list[tuple[str, str]], str, str | None]:

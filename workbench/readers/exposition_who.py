@@ -6,6 +6,8 @@ Exporters name one GPU by index, UUID, PCI address and device file; the UUID is 
 
 from __future__ import annotations
 
+import json
+
 import polars as pl
 
 from workbench.model import frames
@@ -19,6 +21,7 @@ _NODE = ("node", "nodename", "node_name", "kubernetes_node")
 _POD = ("pod", "namespace", "container")
 _OTHER = ("Hostname", "instance", "gpu", "pci_bus_id", "device", "modelName", "GPU_I_ID", "GPU_I_PROFILE")
 _WANTED = (*_GPU_ID, *_NODE, *_POD, *_OTHER, "nvswitch", "nvlink", "port", "DCGM_FI_DRIVER_VERSION")
+_MANY_LABELS = 60  # beyond, a column a label costs more than sorting
 _NOWHERE = ("localhost", "127.0.0.1", "::1", "0.0.0.0", "")  # noqa: S104 - refused as a host, not bound
 #: Labels that say which device it is, and what it is like; by the kind of the device.
 _OF_GPU = (*_GPU_ID, "gpu", "pci_bus_id", "device", "modelName", "GPU_I_ID", "GPU_I_PROFILE", "nvlink")
@@ -149,10 +152,25 @@ def label_json(who: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
         | (kind.is_in(["nic", "disk"]) & (label == "device"))
         | ((kind == "port") & label.is_in(["device", "port"]))
     )
-    left = used.filter(~gone.fill_null(value=False)).sort("id", "label")
-    told = left.select("id", pair=pl.concat_str(json_text(label), pl.lit(":"), json_text(value)))
-    objects = told.group_by("id").agg(pl.col("pair").str.join(","))
-    return objects.select("id", labels=pl.concat_str(pl.lit("{"), pl.col("pair"), pl.lit("}")))
+    left = used.filter(~gone.fill_null(value=False)).select("id", "label", "value")
+    names = left["label"].unique().sort().to_list()
+    if len(names) > _MANY_LABELS:
+        told = left.sort("id", "label").select(
+            "id", pair=pl.concat_str(json_text(label), pl.lit(":"), json_text(value))
+        )
+        objects = told.group_by("id").agg(pl.col("pair").str.join(","))
+        return objects.select("id", labels=pl.concat_str(pl.lit("{"), pl.col("pair"), pl.lit("}")))
+    places = {name: str(place) for place, name in enumerate(names)}  # a label may be called id
+    numbered = left.with_columns(label.replace_strict(places, return_dtype=pl.String))
+    wide = (
+        numbered.pivot("label", index="id", values="value", aggregate_function="first") if names else left.select("id")
+    )
+    pairs = [
+        pl.concat_str(pl.lit(f"{json.dumps(name, ensure_ascii=False)}:"), json_text(pl.col(place)))
+        for name, place in places.items()
+    ]
+    inner = pl.concat_str(pairs, separator=",", ignore_nulls=True) if pairs else pl.lit("")
+    return wide.select("id", labels=pl.concat_str(pl.lit("{"), inner, pl.lit("}")))
 
 
 def entity_rows(who: pl.DataFrame) -> pl.DataFrame:

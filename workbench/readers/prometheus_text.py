@@ -43,6 +43,7 @@ _PARTS = {
     "counter": ("_total",),
     "info": ("_info",),
 }
+_UNAME_TEXT = b"node_uname_info{"
 _UNAME = re.compile(rb'^node_uname_info\{[^\n]*nodename="([^"\\\n]+)"[^\n]*\n', re.MULTILINE)
 _PEEK_BYTES = 4 * 1024 * 1024  # a scrape of node_exporter is smaller
 _NOT_UTF8 = "not UTF-8"
@@ -75,6 +76,8 @@ def _read(source: Source, context: Context) -> Iterator[Batch]:
 
 def _nodename(head: bytes) -> str | None:
     """Give the name that ``node_uname_info`` states, where the file's first scrapes are of one host."""
+    if _UNAME_TEXT not in head:
+        return None
     told = {line[1] for line in _UNAME.finditer(head) if b'instance="' not in line[0]}
     return told.pop().decode(errors="replace") if len(told) == 1 else None
 
@@ -163,32 +166,33 @@ class _Exposition:
 
     def _meanings(self, who: pl.DataFrame) -> pl.DataFrame:
         """Give kind and unit of every series, from what stood before its first line."""
-        kinds, units = [], []
-        for metric, first in who.select("metric", "first").iter_rows():
-            kinds.append(self._kind(metric, first))
-            units.append(self._unit(metric, first))
-        return pl.DataFrame(
-            {"id": who["id"], "kind": pl.Series(kinds, dtype=pl.String), "unit": pl.Series(units, dtype=pl.String)}
+        metrics = who["metric"].unique()
+        told = [(metric, *self._kind(metric), *self._unit(metric)) for metric in metrics]
+        schema = {"metric": pl.String, "kind": pl.String, "typed": pl.Int64, "unit": pl.String, "united": pl.Int64}
+        known = who.select("id", "metric", "first").join(pl.DataFrame(told, schema=schema, orient="row"), on="metric")
+        kind = pl.when(pl.col("typed") < pl.col("first")).then("kind")
+        return known.select(
+            "id", kind.alias("kind"), pl.when(pl.col("united") < pl.col("first")).then("unit").alias("unit")
         )
 
-    def _kind(self, metric: str, line: int) -> str | None:
-        told, since = self.kinds.get(metric, (None, 0))
-        if told is not None:
-            return _KINDS.get(told) if since < line else None
+    def _kind(self, metric: str) -> tuple[str | None, int]:
+        """Give what the TYPE of a metric, or of the family that it is a part of, says; and its line."""
+        if metric in self.kinds:
+            told, line = self.kinds[metric]
+            return _KINDS.get(told), line
         for kind, endings in _PARTS.items():
             for ending in endings:
-                family, since = self.kinds.get(metric.removesuffix(ending), ("", 0))
-                if metric.endswith(ending) and since < line and _KINDS.get(family) == kind:
-                    return kind
-        created = metric.removesuffix("_created")
-        return "gauge" if created != metric and self.kinds.get(created, ("", line))[1] < line else None
+                told, line = self.kinds.get(metric.removesuffix(ending), ("", 0))
+                if _KINDS.get(told) == kind:
+                    return kind, line
+        created, line = self.kinds.get(metric.removesuffix("_created"), (None, 0))
+        return ("gauge" if created is not None else None), line
 
-    def _unit(self, metric: str, line: int) -> str | None:
+    def _unit(self, metric: str) -> tuple[str | None, int]:
         for name in (metric, *(metric.removesuffix(ending) for ending in ("_total", "_bucket", "_sum"))):
-            unit, since = self.units.get(name, (None, 0))
-            if unit is not None and since < line:
-                return unit
-        return None
+            if name in self.units:
+                return self.units[name]
+        return None, 0
 
     def _judged(self, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Take out the lines whose value or stamp is none."""

@@ -193,7 +193,7 @@ class Source:
         have = 0
         try:
             while have < size and not self._ended:
-                part = self._stream.read(min(size - have, 1 << 22))
+                part = self._stream.read(size - have)
                 self._ended = not part
                 parts.append(part)
                 have += len(part)
