@@ -278,3 +278,13 @@ def test_a_missing_file_of_the_store_is_a_store_error(store, write, load):
     next((store.path / "tables" / "gpu").rglob("*.parquet")).unlink()
     with pytest.raises(StoreError, match="cannot be read"):
         wb.open(store.path).sql("select * from gpu")
+
+
+def test_a_metric_that_lies_wide_and_long_is_told_of_once(store, write, load):
+    write(
+        "a", f"S {T0} n1 gpu 0 x 1.5", f'S {T0} n1 gpu 0 x 2.5 {{"lane":"1"}}', f'S {T0} n1 gpu 1 x 2.5 {{"lane":"1"}}'
+    )
+    load()
+    facts = store.catalog().select("metric", "table", "column", "labels", "series", "rows")
+    assert facts.rows() == [("x", "gpu", "x", True, 3, 3)]
+    assert store.sql("select count(*) as n from samples where metric = 'x'")["n"][0] == 3

@@ -192,7 +192,7 @@ class IngestReport:
 
 _CURES = {
     "clock": "a time zone: --clock GLOB=ZONE", "year": "a year: --year Y", "host": "a host name: --map FILE",
-    "taken_at": "the time they were taken at: --map FILE", "map": "the meaning of their columns: --map FILE",
+    "boot_at": "the time of the boot they count from: --map FILE", "taken_at": "the time they were taken at: --map FILE", "map": "the meaning of their columns: --map FILE",
 }  # fmt: skip
 
 
