@@ -241,6 +241,7 @@ def test_labels_that_are_left_are_canonical_json(tmp_path, count):
     told = {name if name.isidentifier() else f"_{name}": text for name, text in told.items()}
     line = line_of("m", dict(reversed(told.items())), "1", "") + "\n"
     (labels,) = read_bytes(READER, line.encode() + b"n 2\n", AT, tmp_path).frame("samples").filter(metric="m")["labels"]
+    told.pop("_0")  # an empty label is the same as none
     assert labels == json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 

@@ -123,7 +123,10 @@ def test_syslog_of_relays_without_host_or_program(tmp_path):
         b"2025-03-07T04:02:16Z sshd[12]: no host here\n2025-03-07T04:02:17Z - just: text\n<13>1 - h a - - - no time\n"
     )
     reading = read_bytes(syslog.READER, data, Context(host="relay"), tmp_path)
-    assert reading.frame("events").select("host", "message").rows()[1] == ("relay", "text")
+    assert reading.frame("events").select("host", "message", "attributes").rows() == [
+        ("relay", "no host here", '{"pid":12,"program":"sshd"}'),
+        ("relay", "text", '{"program":"just"}'),
+    ]
     assert reading.reject_counts() == {"no syslog time stamp": 1}
 
 

@@ -144,7 +144,8 @@ def label_json(who: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
     kind = pl.col("device_kind")
     of_gpu = pl.col("gpu_name").is_not_null() & (label.is_in(_OF_GPU) | label.str.starts_with("DCGM_FI_"))
     gone = (
-        (label.is_in(_NODE) & (value == pl.col("host")))
+        (value == "")  # the same as no label
+        | (label.is_in(_NODE) & (value == pl.col("host")))
         | ((label == "Hostname") & (value == pl.col("host")))
         | ((label == "instance") & (pl.col("address") == pl.col("host")))
         | of_gpu

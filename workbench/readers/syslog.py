@@ -179,11 +179,11 @@ def _named(timed: pl.DataFrame, host: str | None) -> pl.DataFrame:
     colon = pl.col("host").str.ends_with(":") & ~pl.col("text").str.contains(r"^last message repeated ")
     bare = pl.col("host").str.strip_suffix(":")
     rows = rows.with_columns(
-        program=pl.when(colon).then(bare).otherwise("program"),
+        program=pl.when(colon).then(bare.str.extract(r"^([^\[]+)")).otherwise("program"),
         host=pl.when(colon | (bare == "-")).then(pl.lit(host, pl.String)).otherwise(bare),
         severity=severity_of(pri),
         pri=pl.when(pri > 191).then("pri"),
-        pid=pl.col("pid").cast(pl.Int64, strict=False),
+        pid=pl.when(colon).then(bare.str.extract(r"\[(\d+)\]$")).otherwise("pid").cast(pl.Int64, strict=False),
         repeated=pl.lit(None, pl.Int64),
         extra=pl.lit(value=False),
         text=pl.when(pl.col("program") == "kernel")

@@ -201,6 +201,7 @@ class Seen:
     """
 
     LIMIT = 4_000_000
+    _SEED = 11
 
     def __init__(self) -> None:
         # Sorted runs, each more than twice the next: a block is merged log times, never all each time.
@@ -208,18 +209,26 @@ class Seen:
 
     def is_new(self, keys: pl.Series) -> pl.Series:
         """Tell of each key whether it is met for the first time."""
-        hashes = keys.hash(seed=11)
+        hashes = keys.hash(self._SEED)
         fresh = hashes.is_first_distinct()
         found = np.sort(hashes.filter(fresh).to_numpy())
-        known = np.zeros(found.size, dtype=bool)
-        for run in self._runs:
-            place = np.searchsorted(run, found)
-            known |= run[np.minimum(place, run.size - 1)] == found
+        known = self._known(found)
         if known.any():
             fresh &= ~hashes.is_in(pl.Series(found[known]).implode())
         if sum(run.size for run in self._runs) < self.LIMIT:
             self._keep(found[~known])
         return fresh
+
+    def is_known(self, keys: pl.Series) -> pl.Series:
+        """Tell of each key whether it was met in an earlier call."""
+        return pl.Series(self._known(keys.hash(self._SEED).to_numpy()))
+
+    def _known(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        known = np.zeros(hashes.size, dtype=bool)
+        for run in self._runs:
+            place = np.searchsorted(run, hashes)
+            known |= run[np.minimum(place, run.size - 1)] == hashes
+        return known
 
     def _keep(self, run: NDArray[np.uint64]) -> None:
         while self._runs and self._runs[-1].size <= 2 * run.size:
