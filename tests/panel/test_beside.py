@@ -1,12 +1,13 @@
 from importlib import import_module
 
 import numpy as np
+import polars as pl
 import pytest
-from fakestore import FELL_AT, VICTIM, gpus, shared_store
+from fakestore import FELL_AT, VICTIM, FakeStore, gpus, shared_store
 
 from workbench.errors import UnknownNameError
 from workbench.panel.beside import beside, carrier_of
-from workbench.panel.trace import metric_of
+from workbench.panel.trace import metric_of, metrics_named
 from workbench.timebase import MICROS, to_us
 
 AT = to_us(FELL_AT)
@@ -102,3 +103,14 @@ def test_samples_farther_apart_than_cells_are_joined_and_gaps_are_not(store):
     x_us = found.trace.x_us
     assert np.isfinite(found.trace.mean[(x_us > AT - 870 * MICROS) & (x_us < AT - 60 * MICROS)]).all()
     assert np.isnan(found.trace.mean[x_us > AT + 60 * MICROS]).all()
+
+
+def test_of_a_metric_of_two_kinds_the_one_of_the_entity_is_drawn():
+    class Two(FakeStore):
+        def catalog(self, pattern="*"):
+            known = super().catalog()
+            other = known.filter(known["metric"] == "host.vendor_thing").with_columns(metric=pl.lit("gpu.power_w"))
+            return pl.concat([other, known, other])
+
+    store = Two(hours=1)
+    assert [metrics_named(store, ["gpu.power_w"], kind)[0].table for kind in ("gpu", "host")] == ["gpu", "host"]

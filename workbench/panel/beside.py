@@ -115,7 +115,7 @@ def beside(
     step = nice_step((span[1] - span[0]) / MICROS, _CELLS)
     past_step = nice_step((baseline[1] - baseline[0]) / MICROS, _BASELINE_CELLS)
     by_entity: dict[str, list[Metric]] = {}
-    for metric in metrics_named(store, names):
+    for metric in metrics_named(store, names, kind_of(entity)):
         by_entity.setdefault(carrier_of(store, entity, metric.entity_kind), []).append(metric)
     result = []
     for one, metrics in by_entity.items():

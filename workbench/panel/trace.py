@@ -61,8 +61,8 @@ def metric_of(store: Store, name: str) -> Metric:
     return metrics_named(store, [name])[0]
 
 
-def metrics_named(store: Store, names: Sequence[str]) -> list[Metric]:
-    """Give metrics by name, in that order.
+def metrics_named(store: Store, names: Sequence[str], kind: str | None = None) -> list[Metric]:
+    """Give metrics by name, in that order; of one that several kinds of entity have, that of ``kind``.
 
     Raises
     ------
@@ -71,7 +71,8 @@ def metrics_named(store: Store, names: Sequence[str]) -> list[Metric]:
     DataError
         Where one has several series per entity, told apart by labels.
     """
-    rows = {row["metric"]: row for row in store.catalog().iter_rows(named=True)}
+    facts = store.catalog().sort(pl.col("entity_kind").eq_missing(kind), pl.col("column").is_not_null())
+    rows = {row["metric"]: row for row in facts.iter_rows(named=True)}  # the last of a name counts
     for name in names:
         if name not in rows:
             raise UnknownNameError("metric", name, list(rows), "See store.catalog().")
