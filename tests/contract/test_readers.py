@@ -29,7 +29,7 @@ def _files():
 
 FILES = list(_files())
 TEXT_FILES = [file for file in FILES if file.values[0] not in BINARY]
-CUTS = 4  # places a file
+CUTS = 3  # places a file
 every_file = pytest.mark.parametrize(("name", "path", "expected"), FILES)
 every_text = pytest.mark.parametrize(("name", "path", "expected"), TEXT_FILES)
 

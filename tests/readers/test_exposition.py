@@ -44,7 +44,7 @@ def series_of(parsed):
         max_size=8,
     )
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_columns_and_the_small_parser_read_the_same(samples):
     samples = [
         (name, {k: v for k, v in told.items() if k != "__name__" and "\r" not in v}, *rest)

@@ -135,7 +135,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 
 
 @given(st.lists(texts, min_size=1, max_size=8))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_a_spoiled_record_changes_nothing_for_the_others(tmp_path_factory, messages):
     """Read together where all is well, one by one where a record is no JSON: the same events."""
     folder = tmp_path_factory.mktemp("journal")

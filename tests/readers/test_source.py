@@ -97,9 +97,9 @@ class Endless:
         pass
 
 
-def test_a_line_of_a_gigabyte_costs_neither_memory_nor_a_crash():
+def test_a_line_far_over_the_limit_costs_neither_memory_nor_a_crash():
     tracemalloc.start()
-    source = Source(Endless(10**9))
+    source = Source(Endless(3 * 10**8))
     told = [lines_of(block) for block in source.blocks()]
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -150,7 +150,7 @@ def test_frames_of_zstd_are_one_stream_and_every_cut_is_seen(checksum):
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
 def test_a_bomb_costs_time_not_memory(pack):
-    packed = pack(bytes(200_000_000))
+    packed = pack(bytes(60_000_000))
     tracemalloc.start()
     stream = (GzipStream if pack is gzip.compress else ZstdStream)(io.BytesIO(packed))
     size = 0
@@ -158,8 +158,8 @@ def test_a_bomb_costs_time_not_memory(pack):
         size += len(part)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert size == 200_000_000
-    assert peak < 40e6
+    assert size == 60_000_000
+    assert peak < 25e6
 
 
 def test_what_a_cut_stream_lost_is_one_more_record(tmp_path):
