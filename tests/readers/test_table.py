@@ -217,6 +217,49 @@ def test_json_integers_and_decimals_of_one_key_stay_what_they_are(tmp_path):
     assert reading.rejects().is_empty()  # a closed object cannot be cut
 
 
+def test_json_numbers_are_the_same_whatever_stands_beside_them(tmp_path):
+    """26 and 26.0 are one number in JSON, and a spoiled line sends the others another way."""
+    rows = [
+        {"time": 1772359200, "host": "n1", "a": 26.0, "b": 5},
+        {"time": 1772359201, "host": "n1", "a": 0.5, "b": 0.25},
+    ]
+    good = "".join(json.dumps(row) + "\n" for row in rows)
+    plain, spoiled = _read(tmp_path, good), _read(tmp_path, good + "{]\n")
+    assert plain.tables() == spoiled.tables()
+    assert plain.has("samples", {"metric": "a", "value": 26.0, "value_int": 26})
+    assert plain.has("samples", {"metric": "b", "value": 5.0, "value_int": 5})
+
+
+def test_parts_are_linked_to_what_they_are_in(tmp_path):
+    text = "time,host,gpu,mig,nic,port,load\n1772359200,n1,0,3,,,1\n1772359200,n1,,,mlx5_0,1,2\n"
+    reading = _read(tmp_path, text)
+    slice_ = {
+        "host": "n1",
+        "device_kind": "gpu_instance",
+        "device": "0:3",
+        "relation": "in",
+        "to_host": "n1",
+        "to_kind": "gpu",
+        "to_device": "0",
+    }
+    assert reading.has("links", slice_)
+    assert reading.has(
+        "links",
+        {
+            "host": "n1",
+            "device_kind": "port",
+            "device": "mlx5_0/1",
+            "to_host": "n1",
+            "to_kind": "nic",
+            "to_device": "mlx5_0",
+        },
+    )
+    outlet = _read(tmp_path, "time,pdu,outlet,load\n1772359200,p1,4,1\n")
+    assert outlet.has(
+        "links", {"host": None, "device_kind": "outlet", "device": "p1/4", "to_kind": "pdu", "to_device": "p1"}
+    )
+
+
 def test_reading_is_the_same_through_the_path_and_through_bytes(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(b"time,host,a\n1772359200,n1,1\n")

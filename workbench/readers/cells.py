@@ -6,13 +6,13 @@ as integers before anything becomes a float, which could not tell them apart.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from workbench.readers.units import Unit, unit_of
 
-__all__ = ["MISSING", "Numbers", "clean_text", "parse_numbers"]
+__all__ = ["MISSING", "Numbers", "clean_text", "parse_numbers", "with_whole"]
 
 #: Marks that stand where a value should be, in lower case.
 MISSING = frozenset(
@@ -109,6 +109,22 @@ def parse_numbers(cells: pl.Series, *, decimal_comma: bool = False, target: Unit
     if value.null_count() > cells.null_count() or (cells.dtype == pl.String and value.null_count()):
         frame = _long_way(frame, decimal_comma, target)
     return _told(_without_sentinels(frame), cells)
+
+
+def with_whole(numbers: Numbers) -> Numbers:
+    """Take whole numbers as integers however they were written: in JSON, 26 and 26.0 are one number.
+
+    Examples
+    --------
+    >>> with_whole(parse_numbers(pl.Series([26.0, 0.5, 2.0**60]))).exact.to_list()
+    [26, None, None]
+    """
+    value = numbers.value
+    whole = numbers.exact.is_null() & (value == value.floor()) & (value.abs() <= 2.0**53)
+    if not whole.any():
+        return numbers
+    exact = pl.select(pl.when(whole).then(value.cast(pl.Int64, strict=False)).otherwise(numbers.exact)).to_series()
+    return replace(numbers, exact=exact)
 
 
 def _typed(cells: pl.Series) -> tuple[pl.Series, pl.Series]:

@@ -18,6 +18,7 @@ from workbench.readers.source import HEAD_BYTES
 
 __all__ = ["JsonHead", "documents", "flat", "json_frame", "rows_frame", "sniff_json"]
 
+_WHOLE = 2**53
 _MOST_KEYS = 5000
 _LABELS = ("labels", "tags")
 
@@ -155,8 +156,8 @@ def _column(name: str, values: list[Any]) -> pl.Series:
         return pl.Series(name, values, dtype=pl.Boolean)
     if kinds == {int} and all(value is None or -(2**63) <= value < 2**63 for value in values):
         return pl.Series(name, values, dtype=pl.Int64)
-    if kinds == {float}:
-        return pl.Series(name, values, dtype=pl.Float64)
+    if kinds and kinds <= {int, float} and all(abs(value) <= _WHOLE for value in values if isinstance(value, int)):
+        return pl.Series(name, values, dtype=pl.Float64, strict=False)
     return pl.Series(name, [_text(value) for value in values], dtype=pl.String)
 
 
@@ -184,7 +185,7 @@ def json_frame(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.Data
     >>> lines = pl.DataFrame({"line": [1, 2, 3], "text": ['{"a": 1}', '{"a": NaN}', '{"a": 2']})
     >>> rows, kept, wrong = json_frame(lines)
     >>> rows["a"].to_list(), wrong["line"].to_list()
-    (['1', 'NaN'], [3])
+    ([1.0, nan], [3])
     """
     whole = _at_once(lines["text"])
     if whole is not None:
@@ -202,10 +203,10 @@ def _at_once(text: pl.Series) -> pl.DataFrame | None:
     data = "\n".join(text.to_list()).encode()
     try:
         frame = pl.read_ndjson(data, infer_schema_length=None)
-        mixed = [name for name, dtype in frame.schema.items() if dtype.is_float() and _some_whole(frame[name])]
-        if mixed:
-            # Perhaps integers beside decimals: read as text, each is what it is written as.
-            frame = frame.with_columns(pl.read_ndjson(data, schema=dict.fromkeys(mixed, pl.String())))
+        large = [name for name, dtype in frame.schema.items() if dtype.is_float() and _rounded(frame[name])]
+        if large:
+            # Perhaps long integers beside decimals: read as text, they keep their digits.
+            frame = frame.with_columns(pl.read_ndjson(data, schema=dict.fromkeys(large, pl.String())))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
     if frame.height != text.len() or frame.width > _MOST_KEYS:
@@ -213,8 +214,9 @@ def _at_once(text: pl.Series) -> pl.DataFrame | None:
     return _unnested(frame)
 
 
-def _some_whole(values: pl.Series) -> bool:
-    return bool((values == values.floor()).any())
+def _rounded(values: pl.Series) -> bool:
+    largest = values.abs().max()
+    return isinstance(largest, float) and largest > _WHOLE
 
 
 def _unnested(frame: pl.DataFrame) -> pl.DataFrame | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from workbench.model import frames
-from workbench.readers.cells import clean_text, parse_numbers
+from workbench.readers.cells import clean_text, parse_numbers, with_whole
 from workbench.readers.tablestate import TableState
 from workbench.readers.who import Who
 from workbench.readers.widesamples import BARE, counted, labelled
@@ -32,6 +32,7 @@ def long_samples(
     layout = state.layout
     code, keys = labelled(frame, who, layout.rest)
     numbers = parse_numbers(_cells(frame, layout.roles["value"]), decimal_comma=state.decimal_comma)
+    numbers = with_whole(numbers) if state.sparse else numbers
     given = {role: frame[name] for role in _NAMED if (name := layout.column(role))}
     raw = pl.DataFrame({"@key": code, **given})
     distinct = raw.unique(maintain_order=True).with_row_index("@raw")

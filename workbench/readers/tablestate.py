@@ -32,7 +32,8 @@ class TableState:
     cell_units : mapping of column (long table: metric) to base unit
         Where the first cells of the file carry units; there, a bare number is no reading.
     sparse : bool
-        Objects have keys of their own (JSON): what is not there is no cell without a number.
+        JSON: objects have keys of their own, so that what is not there is no cell without a number;
+        and 26 and 26.0 are one number.
     clocks : Clocks
     attempts : Attempts
     """

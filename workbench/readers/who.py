@@ -224,23 +224,48 @@ def _entity(text: str | None, stated_kind: str | None) -> tuple[str | None, str 
 
 
 def _links(roles: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
-    """Say where each host is."""
-    both = roles.select(_PLACES).hstack([table["host"], table["bad"]]).filter(pl.col("bad").is_null())
-    found = [
-        both.filter(pl.col("host").is_not_null() & pl.col(place).is_not_null()).select(
-            host="host",
-            device_kind=pl.lit("host"),
-            device=pl.lit(None, pl.String),
-            relation=pl.lit("in"),
-            to_host=pl.lit(None, pl.String),
-            to_kind=pl.lit(place),
-            to_device=pl.col(place),
-            valid_from=pl.lit(None, frames.TS),
-            valid_to=pl.lit(None, frames.TS),
+    """Say where each host is, and what each part is a part of."""
+    rows = roles.select(pl.all().name.prefix("@")).hstack(table).filter(pl.col("bad").is_null())
+    gpu = pl.coalesce("@gpu_uuid", "@gpu", "@gpu_pci", "@gpu_serial")
+    kind, host = pl.col("device_kind"), pl.col("host")
+    inside = [
+        ("gpu", kind == "gpu_instance", gpu, host),
+        ("nic", kind == "port", pl.col("@nic"), host),
+        ("switch", (kind == "port") & pl.col("@nic").is_null(), pl.col("@switch"), pl.lit(None, pl.String)),
+        ("pdu", kind == "outlet", pl.col("@pdu"), pl.lit(None, pl.String)),
+    ]
+    parts = [
+        _link(rows.filter(here & name.is_not_null()), "device_kind", pl.col("device"), (to_host, to_kind, name))
+        for to_kind, here, name, to_host in inside
+    ]
+    places = [
+        _link(
+            rows.filter(host.is_not_null() & pl.col(f"@{place}").is_not_null()),
+            pl.lit("host"),
+            pl.lit(None, pl.String),
+            (pl.lit(None, pl.String), place, pl.col(f"@{place}")),
         )
         for place in _PLACES
     ]
-    return pl.concat(found).unique(maintain_order=True)
+    return pl.concat([*places, *parts]).unique(maintain_order=True)
+
+
+def _link(
+    rows: pl.DataFrame, kind: str | pl.Expr, device: pl.Expr, parent: tuple[pl.Expr, str, pl.Expr]
+) -> pl.DataFrame:
+    to_host, to_kind, to_device = parent
+    never = pl.lit(None, frames.TS)
+    return rows.select(
+        host="host",
+        device_kind=kind,
+        device=device,
+        relation=pl.lit("in"),
+        to_host=to_host,
+        to_kind=pl.lit(to_kind),
+        to_device=to_device,
+        valid_from=never,
+        valid_to=never,
+    ).cast(frames.LINKS)
 
 
 def _aliases(roles: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:

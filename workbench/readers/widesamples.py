@@ -6,7 +6,7 @@ import orjson
 import polars as pl
 
 from workbench.model import frames
-from workbench.readers.cells import Numbers, clean_text, parse_numbers
+from workbench.readers.cells import Numbers, clean_text, parse_numbers, with_whole
 from workbench.readers.labelcolumn import LEFT
 from workbench.readers.metriccolumns import MetricColumn, label_text
 from workbench.readers.tablestate import TableState
@@ -60,6 +60,7 @@ def _numbers(cells: pl.Series, column: MetricColumn, state: TableState) -> Numbe
     base = state.cell_units.get(column.column)
     target = declared or (Unit(name=base, base=base) if base else None)
     numbers = parse_numbers(cells, decimal_comma=state.decimal_comma, target=target)
+    numbers = with_whole(numbers) if state.sparse else numbers
     if base is None or declared is not None:
         return numbers
     bare = numbers.value.is_not_null() & numbers.unit.is_null()
