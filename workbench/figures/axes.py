@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -64,15 +65,25 @@ def floats_of(values: Any) -> NDArray[np.float64]:
     (array([1000000.,      nan]), array([ 1., nan]))
     """
     array = np.asarray(values)
-    if array.dtype.kind == "O" or array.dtype.kind in "US":
-        known = [value for value in array.ravel().tolist() if value is not None]
-        if known and isinstance(known[0], str):
-            array = np.array([value or "NaT" for value in array.ravel().tolist()], dtype="datetime64[us]")
+    if array.dtype.kind in "OUS" and _holds_times(array):
+        texts = [_moment(value) for value in array.ravel().tolist()]
+        array = np.array(texts, dtype="datetime64[us]")
     if array.dtype.kind == "M":
         numbers = array.astype("datetime64[us]").astype(np.float64)
         numbers[np.isnat(array)] = np.nan
         return numbers
     return array.astype(np.float64)
+
+
+def _holds_times(array: NDArray[Any]) -> bool:
+    first = next((value for value in array.ravel().tolist() if value is not None), None)
+    return isinstance(first, (str, datetime))
+
+
+def _moment(value: Any) -> Any:
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC).replace(tzinfo=None)
+    return value or "NaT"
 
 
 def axis_of(fig: go.Figure, name: str, letter: str) -> Axis:
@@ -107,7 +118,8 @@ def axis_of(fig: go.Figure, name: str, letter: str) -> Axis:
 def _is_dated(array: Any) -> bool:
     if array is None or len(array) == 0:
         return False
-    return np.asarray(array).dtype.kind == "M" or isinstance(next((v for v in array if v is not None), None), str)
+    values = np.asarray(array)
+    return values.dtype.kind == "M" or (values.dtype.kind in "OUS" and _holds_times(values))
 
 
 def _span(values: NDArray[np.float64], margin: float) -> tuple[float, float]:

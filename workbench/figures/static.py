@@ -16,7 +16,7 @@ from workbench.figures.theme import colour
 
 __all__ = ["figure_svg"]
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 70.0, 15.0, 46.0, 48.0
+_RIGHT, _TOP, _BOTTOM = 15.0, 46.0, 48.0
 _DASHES = {"dash": "7 4", "dot": "2 3", "dashdot": "7 3 2 3", "longdash": "11 5", "longdashdot": "11 4 2 4"}
 
 
@@ -63,14 +63,15 @@ def figure_svg(fig: go.Figure, *, width: int = 720, height: int = 0) -> str:
     (True, False)
     """
     height = height or int(fig.layout.height or 380)
-    frames = _frames(fig, width, height)
+    left = _left_margin(fig)
+    frames = _frames(fig, left, width, height)
     body = [part for frame in frames.values() for part in _axes_parts(frame)]
     for index, trace in enumerate(fig.data):
         frame = frames.get((trace.xaxis or "x", trace.yaxis or "y"))
         if frame is not None:
             body += _clipped(_trace_parts(trace, frame, index), frame)
     body += [part for shape in fig.layout.shapes or () for part in _shape_parts(shape, frames)]
-    body += _titles(fig, width, height)
+    body += _titles(fig, left, width, height)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'role="img" style="max-width:100%" font-family="system-ui,sans-serif" font-size="12" fill="currentColor">'
@@ -78,16 +79,22 @@ def figure_svg(fig: go.Figure, *, width: int = 720, height: int = 0) -> str:
     )
 
 
-def _frames(fig: go.Figure, width: int, height: int) -> dict[tuple[str, str], _Frame]:
+def _left_margin(fig: go.Figure) -> float:
+    """Leave room for stated tick labels, such as the names of lanes."""
+    texts = [str(text) for axis in fig.select_yaxes() for text in axis.ticktext or ()]
+    return min(max(70.0, 14 + 6.3 * max(map(len, texts), default=0)), 280.0)
+
+
+def _frames(fig: go.Figure, left: float, width: int, height: int) -> dict[tuple[str, str], _Frame]:
     pairs = sorted({(trace.xaxis or "x", trace.yaxis or "y") for trace in fig.data if trace.type in {"scatter", "bar"}})
-    inner_width, inner_height = width - _LEFT - _RIGHT, height - _TOP - _BOTTOM
+    inner_width, inner_height = width - left - _RIGHT, height - _TOP - _BOTTOM
     frames = {}
     for x_id, y_id in pairs:
         x, y = axis_of(fig, x_id, "x"), axis_of(fig, y_id, "y")
         frames[x_id, y_id] = _Frame(
             x=x,
             y=y,
-            left=_LEFT + x.domain[0] * inner_width,
+            left=left + x.domain[0] * inner_width,
             width=(x.domain[1] - x.domain[0]) * inner_width,
             top=_TOP + (1 - y.domain[1]) * inner_height,
             height=(y.domain[1] - y.domain[0]) * inner_height,
@@ -104,12 +111,12 @@ def _axes_parts(frame: _Frame) -> Iterator[str]:
     for value, label in tick_marks(frame.x, max(2, int(frame.width / 110))):
         at = float(frame.px(np.array([value]))[0])
         yield f'<path d="M{at:.1f} {frame.top:.1f}V{bottom:.1f}" stroke="currentColor" stroke-opacity=".12"/>'
-        yield f'<text x="{at:.1f}" y="{bottom + 15:.1f}" text-anchor="middle" font-size="11">{escape(label)}</text>'
+        yield f'<text x="{at:.1f}" y="{bottom + 15:.1f}" text-anchor="middle" font-size="11">{_plain(label)}</text>'
     for value, label in tick_marks(frame.y, max(2, int(frame.height / 34))):
         at = float(frame.py(np.array([value]))[0])
         yield f'<path d="M{frame.left:.1f} {at:.1f}H{right:.1f}" stroke="currentColor" stroke-opacity=".12"/>'
         yield (
-            f'<text x="{frame.left - 6:.1f}" y="{at + 4:.1f}" text-anchor="end" font-size="11">{escape(label)}</text>'
+            f'<text x="{frame.left - 6:.1f}" y="{at + 4:.1f}" text-anchor="end" font-size="11">{_plain(label)}</text>'
         )
     if frame.x.title:
         yield (
@@ -153,6 +160,11 @@ def _trace_parts(trace: Any, frame: _Frame, index: int) -> list[str]:
         )
     if "markers" in mode:
         parts.append(_marker_part(x, y, ink))
+    if mode == "text":
+        parts += [
+            f'<text x="{at_x:.1f}" y="{at_y:.1f}" text-anchor="middle">{_plain(str(said))}</text>'
+            for at_x, at_y, said in zip(x.tolist(), y.tolist(), trace.text or (), strict=False)
+        ]
     return parts
 
 
@@ -236,12 +248,12 @@ def _shape_parts(shape: Any, frames: dict[tuple[str, str], _Frame]) -> Iterator[
             )
 
 
-def _titles(fig: go.Figure, width: int, height: int) -> Iterator[str]:
+def _titles(fig: go.Figure, left: float, width: int, height: int) -> Iterator[str]:
     title = fig.layout.title.text
     if title:
-        yield f'<text x="{_LEFT}" y="16" font-weight="600">{_plain(title)}</text>'
-    at = _LEFT
-    for index, trace in enumerate(fig.data):
+        yield f'<text x="{left:.0f}" y="16" font-weight="600">{_plain(title)}</text>'
+    at = left
+    for index, trace in enumerate(fig.data if fig.layout.showlegend is not False else ()):
         if trace.showlegend is False or not trace.name:
             continue
         filled = trace.type == "scatter" and trace.fill == "toself" and trace.fillcolor
@@ -251,7 +263,7 @@ def _titles(fig: go.Figure, width: int, height: int) -> Iterator[str]:
         at += 36 + 6.4 * len(_plain(trace.name))
     for note in fig.layout.annotations or ():
         if note.xref == "paper" and note.yref == "paper" and note.text:
-            x = _LEFT + float(note.x) * (width - _LEFT - _RIGHT)
+            x = left + float(note.x) * (width - left - _RIGHT)
             y = _TOP + (1 - float(note.y)) * (height - _TOP - _BOTTOM)
             yield f'<text x="{x:.1f}" y="{y - 4:.1f}" text-anchor="middle">{_plain(note.text)}</text>'
 
