@@ -235,6 +235,8 @@ def _fixed_view(table: str, columns: Mapping[str, str], scan: str, *, renamed: b
     if renamed and "entity" in columns:
         at = _TIMES.get(table)
         scan = _with_new_names(scan, list(columns), identifier(at) if at else None)
+    if table == "links":
+        return f"select distinct * from ({scan})"  # every ingest of files that stay tells them again
     if table == "entities":
         # What a reader states of an entity stands in place of the row that only says it exists.
         name = "regexp_replace(regexp_extract(entity, '[^/]*$'), '^[^:]*:', '') as name"

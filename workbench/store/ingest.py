@@ -112,6 +112,8 @@ class _Run:
     reports: dict[str, FileReport] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     steps: int = 0
+    held: int = 0
+    on_disk: int = 0
 
     def tell(self, inside: int, path: str) -> None:
         if self.progress is not None:
@@ -179,18 +181,15 @@ class _Run:
         # What was read of this content before, and what was said of this path while it could not be read, gives way.
         self.replaced |= ({item.source} & set(self.told)) | self.unread.get(item.shown, set())
         self.reports[item.shown] = _report(item)
-        held = sum(one.stage.bytes for one in self.waiting)
-        if len(self.waiting) >= _FILES_A_STEP or held > self.memory // 8 or self._on_disk() > _BYTES_A_STEP:
+        self.held += item.stage.bytes
+        self.on_disk += item.stage.disk_bytes
+        if len(self.waiting) >= _FILES_A_STEP or self.held > self.memory // 8 or self.on_disk > _BYTES_A_STEP:
             self.commit()
-
-    def _on_disk(self) -> int:
-        return sum(
-            36 * chunk.rows for item in self.waiting for chunk in item.stage.samples_of.chunks if chunk.path is not None
-        )
 
     def commit(self) -> None:
         """Commit what waits."""
         items, self.waiting = self.waiting, []
+        self.held = self.on_disk = 0
         replaced, self.replaced = self.replaced, set()
         if not items:
             return

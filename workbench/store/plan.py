@@ -119,7 +119,7 @@ class Plan:
         self.identities = {name: Identity.of(aliases.filter(pl.col("cluster") == name), name) for name in clusters}
         for item in items:
             for rows in item.stage.rows_of["aliases"].frames():
-                self.identities[item.cluster].learn(rows, item.source)
+                self.identities[item.cluster].learn(rows, item.owner)
         placed = self.columns.place({raw for item in items for raw in _raw_names(item)})
         self.placements: list[Placement] = list(placed.values())
         numbers = {raw: number for number, raw in enumerate(placed)}

@@ -11,7 +11,7 @@ from workbench.store.identity import Resolved, Who
 from workbench.store.layout import FIXED, empty_fixed
 from workbench.store.plan import Item, Plan
 
-__all__ = ["entity_rows", "events_of", "jobs_of", "links_of", "with_entities"]
+__all__ = ["entity_rows", "events_of", "jobs_of", "links_of", "pooled", "with_entities"]
 
 _WHO = ("host", "device_kind", "device")
 # What differs from one event of a kind to the next: addresses, hex and decimal numbers.
@@ -19,6 +19,7 @@ _VARIABLE = (
     r"0x[0-9a-fA-F]+|\b[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?|\b[0-9a-f]{8}-[0-9a-f-]{20,}|\d+"
 )
 _LONGEST_TEMPLATE = 300
+_POOL_ROWS = 500_000
 
 
 def with_entities(
@@ -47,16 +48,38 @@ def _timed(who: Who, resolved: Resolved, columns: tuple[str, str, str], name: st
     return chosen.alias(name)
 
 
-def events_of(item: Item, plan: Plan) -> Iterator[pl.DataFrame]:
-    """Give the events of a file, each piece in order of time."""
+def pooled(items: Sequence[Item], table: str) -> Iterator[tuple[Item, pl.DataFrame]]:
+    """Give the rows of one kind, with the ``source`` of each: thousands of small files as few frames.
+
+    Each comes with one of its files, which stands for the others: they are of one cluster and owner.
+    """
+    groups: dict[tuple[str, str | None], list[Item]] = {}
+    for item in items:
+        groups.setdefault((item.cluster, item.owner), []).append(item)
+    for mine in groups.values():
+        held: list[pl.DataFrame] = []
+        rows = 0
+        for item in mine:
+            for frame in item.stage.rows_of[table].frames():
+                held.append(frame.with_columns(source=pl.lit(item.source)))
+                rows += frame.height
+                if rows >= _POOL_ROWS:
+                    yield item, pl.concat(held)
+                    held, rows = [], 0
+        if held:
+            yield mine[0], pl.concat(held)
+
+
+def events_of(items: Sequence[Item], plan: Plan) -> Iterator[pl.DataFrame]:
+    """Give the events of files, each piece in order of time."""
     template = pl.col("message").str.slice(0, _LONGEST_TEMPLATE).str.replace_all(_VARIABLE, "#").alias("template")
-    for rows in item.stage.rows_of["events"].frames():
+    for item, rows in pooled(items, "events"):
         bounded = rows.with_columns(
             template, pl.col("ts_low").fill_null(pl.col("ts")), pl.col("ts_high").fill_null(pl.col("ts")),
             pl.col("attributes").fill_null("{}"),
         )  # fmt: skip
-        placed = with_entities(bounded, plan, item).with_columns(source=pl.lit(item.source))
-        yield placed.select(list(FIXED["events"])).sort("ts", "entity", "kind", "line", nulls_last=True)
+        placed = with_entities(bounded, plan, item)
+        yield placed.select(list(FIXED["events"])).sort("ts", "entity", "kind", "source", "line", nulls_last=True)
 
 
 def jobs_of(item: Item, plan: Plan, batch: int) -> Iterator[pl.DataFrame]:
@@ -77,12 +100,13 @@ def _each(lists: pl.Series, one: Callable[[str], str]) -> list[list[str]]:
     ]
 
 
-def links_of(item: Item, plan: Plan) -> Iterator[pl.DataFrame]:
-    """Give the links of a file, from id to id."""
-    for rows in item.stage.rows_of["links"].frames():
-        child = with_entities(rows, plan, item)
+def links_of(items: Sequence[Item], plan: Plan) -> Iterator[pl.DataFrame]:
+    """Give the links of files, from id to id; files that stay say each link once."""
+    for item, rows in pooled(items, "links"):
+        told = rows.with_columns(source=pl.lit(item.owner, pl.String)).unique(maintain_order=True)
+        child = with_entities(told, plan, item)
         both = with_entities(child, plan, item, columns=("to_host", "to_kind", "to_device"), name="to_entity")
-        yield both.with_columns(source=pl.lit(item.source)).select(list(FIXED["links"]))
+        yield both.select(list(FIXED["links"])).sort("entity", "relation", "to_entity", nulls_last=True)
 
 
 def entity_rows(items: Sequence[Item], plan: Plan, there: pl.DataFrame) -> pl.DataFrame:
@@ -96,10 +120,9 @@ def entity_rows(items: Sequence[Item], plan: Plan, there: pl.DataFrame) -> pl.Da
         The table as it is; what it says for good is not said again.
     """
     stated = [empty_fixed("entities")]
-    for item in items:
-        for rows in item.stage.rows_of["entities"].frames():
-            placed = with_entities(rows, plan, item).with_columns(source=pl.lit(item.owner, pl.String))
-            stated.append(_described(placed, plan))
+    for item, rows in pooled(items, "entities"):
+        told = rows.with_columns(source=pl.lit(item.owner, pl.String)).unique(maintain_order=True)
+        stated.append(_described(with_entities(told, plan, item), plan))
     met = [
         (e.entity, e.kind, e.host, e.name, owner)
         for e in plan.entities
@@ -109,9 +132,9 @@ def entity_rows(items: Sequence[Item], plan: Plan, there: pl.DataFrame) -> pl.Da
     schema = {name: FIXED["entities"][name] for name in ("entity", "kind", "host", "name", "source")}
     nothing = [pl.lit(None, TS).alias(n) for n in ("valid_from", "valid_to")]
     bare = pl.DataFrame(met, schema=schema, orient="row").with_columns(*nothing, attributes=pl.lit("{}"))
-    rows = pl.concat([*stated, bare.select(list(FIXED["entities"]))]).unique(maintain_order=True)
+    every = pl.concat([*stated, bare.select(list(FIXED["entities"]))]).unique(maintain_order=True)
     known = there.filter(pl.col("source").is_null())
-    return rows.join(known, on=["entity", "attributes", "valid_from", "valid_to"], how="anti", nulls_equal=True).sort(
+    return every.join(known, on=["entity", "attributes", "valid_from", "valid_to"], how="anti", nulls_equal=True).sort(
         "entity", "attributes", "source", nulls_last=True
     )
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -104,6 +102,7 @@ class Stage:
     extra_labels: dict[tuple[int, int], set[int]] = field(default_factory=dict)
     first_us: int | None = None
     last_us: int | None = None
+    _bare_known: dict[tuple[str, str], bool] = field(default_factory=dict)
     _routes: dict[str, int] = field(default_factory=lambda: {SAMPLES_LONG: 0})
 
     def __post_init__(self) -> None:
@@ -123,6 +122,11 @@ class Stage:
     def bytes(self) -> int:
         """Size of what is held in memory."""
         return self.samples_of.bytes + sum(spool.bytes for spool in self.rows_of.values())
+
+    @property
+    def disk_bytes(self) -> int:
+        """Size of the samples that went to disk, before compression."""
+        return sum(36 * chunk.rows for chunk in self.samples_of.chunks if chunk.path is not None)
 
     def add(self, batch: Batch) -> None:
         """Take one batch of the reader.
@@ -225,48 +229,26 @@ class Stage:
 
     def _numbers(self, series: pl.DataFrame) -> pl.DataFrame:
         """Number entity, metric, labels and table of each series, the same from batch to batch."""
-        kind = pl.col("device_kind").fill_null("host")
-        plain = series.select(
-            pl.col("series").alias("place"), "host", "device_kind", "device", "kind", pl.col("metric").fill_null(""),
-            pl.col("unit").replace("", None), pl.col("labels").replace("", None).fill_null("{}"), kind.alias("of"),
-        )  # fmt: skip
-        known = plain.select("labels", "of").unique()
-        told = known.with_columns(pl.Series("bare", [bare(*row) for row in known.iter_rows()], dtype=pl.Boolean))
-        numbered = self._with_number(
-            plain.join(told, on=["labels", "of"], how="left", maintain_order="left"),
-            ["host", "device_kind", "device"],
-            "who",
-            self._number_of_who,
-        )
-        numbered = self._with_number(numbered, ["metric", "kind", "unit", "of", "bare"], "name", self._number_of_name)
-        numbered = self._with_number(
-            numbered, ["labels"], "label", lambda row: self.labels.setdefault(row[0], len(self.labels))
-        )
-        for who, name, label in (
-            numbered.filter("bare", pl.col("labels") != "{}").select("who", "name", "label").unique().iter_rows()
-        ):
-            self.extra_labels.setdefault((who, name), set()).add(label)
-        return self._with_number(numbered, ["of", "bare", "kind"], "route", self._number_of_route)
+        rows: list[tuple[int, int, int, int, int]] = []
+        columns = ("series", "metric", "host", "device_kind", "device", "labels", "unit", "kind")
+        for place, metric, host, device_kind, device, written, unit, kind in series.select(columns).iter_rows():
+            of, labels = device_kind or "host", written or "{}"
+            is_bare = self._bare(labels, of)
+            route = route_of(of, "{}" if is_bare else labels, kind, is_wide(of))
+            who = self.who.setdefault((host, device_kind, device), len(self.who))
+            name = self.names.setdefault((metric or "", kind, unit or None, of, route), len(self.names))
+            label = self.labels.setdefault(labels, len(self.labels))
+            if is_bare and labels != "{}":
+                self.extra_labels.setdefault((who, name), set()).add(label)
+            rows.append((place, who, name, label, self._routes.setdefault(route, len(self._routes))))
+        kinds = dict.fromkeys(("place", "who", "name", "label", "route"), pl.UInt32)
+        return pl.DataFrame(rows, schema=kinds, orient="row")
 
-    @staticmethod
-    def _with_number(
-        rows: pl.DataFrame, key: list[str], name: str, number: Callable[[tuple[Any, ...]], int]
-    ) -> pl.DataFrame:
-        distinct = rows.select(key).unique(maintain_order=True)
-        numbers = pl.Series(name, [number(row) for row in distinct.iter_rows()], dtype=pl.UInt32)
-        return rows.join(distinct.with_columns(numbers), on=key, how="left", nulls_equal=True, maintain_order="left")
-
-    def _number_of_who(self, row: tuple[Any, ...]) -> int:
-        return self.who.setdefault((row[0], row[1], row[2]), len(self.who))
-
-    def _number_of_name(self, row: tuple[Any, ...]) -> int:
-        metric, kind, unit, of, is_bare = row
-        key: Name = (metric, kind, unit, of, route_of(of, "{}" if is_bare else "", kind, is_wide(of)))
-        return self.names.setdefault(key, len(self.names))
-
-    def _number_of_route(self, row: tuple[Any, ...]) -> int:
-        of, is_bare, kind = row
-        return self._routes.setdefault(route_of(of, "{}" if is_bare else "", kind, is_wide(of)), len(self._routes))
+    def _bare(self, labels: str, of: str) -> bool:
+        key = (labels, of)
+        if key not in self._bare_known:
+            self._bare_known[key] = bare(labels, of)
+        return self._bare_known[key]
 
     def skips_json(self) -> str:
         """Write what was passed over, by rule."""

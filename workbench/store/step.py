@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,11 +13,12 @@ import polars as pl
 
 from workbench.model.frames import TS
 from workbench.store.finalise import Output, write_samples
+from workbench.store.identity import merged_aliases
 from workbench.store.known import context_json
 from workbench.store.layout import FIXED
 from workbench.store.manifest import Snapshot, commit, snapshot
 from workbench.store.plan import Item, Plan
-from workbench.store.rows import entity_rows, events_of, jobs_of, links_of, with_entities
+from workbench.store.rows import entity_rows, events_of, jobs_of, links_of, pooled, with_entities
 from workbench.store.strip import strip_sources
 from workbench.store.tables import read_fixed
 from workbench.store.tally import Tally
@@ -99,16 +100,15 @@ def _write(
     tally = Tally(plan)
     write_samples(output, plan, tally, budget_bytes)
     number = base.seq + 1
-    output.write_fixed("events", (rows for item in items for rows in events_of(item, plan)))
+    output.write_fixed("events", events_of(items, plan))
     output.write_fixed("jobs", (rows for item in items for rows in jobs_of(item, plan, number)))
-    output.write_fixed("links", (rows for item in items for rows in links_of(item, plan)))
-    output.write_fixed(
-        "rejects", (_of(item, rows, "rejects") for item in items for rows in item.stage.rows_of["rejects"].frames())
-    )
-    output.write_fixed("absent", (_absent(item) for item in items))
-    looked = [rows for item in items for rows in _looked(item, plan)]
+    output.write_fixed("links", links_of(items, plan))
+    output.write_fixed("rejects", (rows.select(list(FIXED["rejects"])) for _, rows in pooled(items, "rejects")))
+    output.write_fixed("absent", [_absent(items)])
+    looked = [*_looked(items, plan), *_listed(items)]
     output.write_fixed("entities", [entity_rows(items, plan, read_fixed(base, "entities"))])
-    output.write_fixed("aliases", [_frame(plan.learned, "aliases")])
+    learned = merged_aliases(_frame(plan.learned, "aliases"), by=("cluster", "host", "kind", "name", "source"))
+    output.write_fixed("aliases", [learned])
     output.write_fixed("metrics", [_frame(plan.columns.new, "metrics")])
     output.write_fixed("series", [tally.series()])
     output.write_fixed("observed", [tally.observed(looked)])
@@ -122,48 +122,56 @@ def _write(
     return tuple(plan.notes)
 
 
-def _of(item: Item, rows: pl.DataFrame, table: str) -> pl.DataFrame:
-    return rows.with_columns(source=pl.lit(item.source)).select(list(FIXED[table]))
-
-
-def _absent(item: Item) -> pl.DataFrame:
-    parts = [_of(item, rows, "absent") for rows in item.stage.rows_of["absent"].frames()]
+def _absent(items: Sequence[Item]) -> pl.DataFrame:
     own = [
-        {"source": item.source, "metric": m, "reason": r, "count": c} for (m, r), c in sorted(item.sentinels.items())
+        {"source": i.source, "metric": m, "reason": r, "count": c}
+        for i in items
+        for (m, r), c in sorted(i.sentinels.items())
     ]
-    rows = pl.concat([*parts, _frame(own, "absent")])
-    return (
-        rows.group_by("source", "metric", "reason").agg(pl.col("count").sum()).sort("metric", "reason", nulls_last=True)
-    )
+    told = [rows.select(list(FIXED["absent"])) for _, rows in pooled(items, "absent")]
+    summed = pl.concat([_frame(own, "absent"), *told]).group_by("source", "metric", "reason").agg(pl.col("count").sum())
+    return summed.sort("source", "metric", "reason", nulls_last=True)
 
 
-def _looked(item: Item, plan: Plan) -> list[pl.DataFrame]:
-    """Say for which hosts a log was kept, from its first to its last stamp; likewise for job lists."""
-    stage = item.stage
-    found: list[pl.DataFrame] = []
-    hosts = [
-        rows.select("host").with_columns(device_kind=pl.lit("host"), device=pl.lit(None, pl.String))
-        for rows in stage.rows_of["events"].frames()
-    ]
-    if hosts and stage.first_us is not None and stage.last_us is not None:
-        named = with_entities(pl.concat(hosts), plan, item).group_by("entity").len("count")
-        found.append(_interval(named, item, "events", (stage.first_us, stage.last_us)))
-    for rows in stage.rows_of["jobs"].frames():
-        times = pl.concat([rows[name] for name in ("submitted", "start", "end")]).drop_nulls().dt.timestamp("us")
-        if times.len():
-            named = pl.DataFrame({"entity": [item.cluster], "count": [rows.height]})
-            found.append(_interval(named, item, "jobs", (int(times.min()), int(times.max()))))  # type: ignore[arg-type]
-    return found
+def _looked(items: Sequence[Item], plan: Plan) -> Iterator[pl.DataFrame]:
+    """Say for which hosts logs were kept: each from its first to its last stamp."""
+    facts = {item.source: item for item in items}
+    for item, rows in pooled(items, "events"):
+        hosts = rows.select(
+            "host", pl.lit("host").alias("device_kind"), pl.lit(None, pl.String).alias("device"), "source"
+        )
+        named = with_entities(hosts, plan, item).group_by("entity", "source").len("count").sort("entity", "source")
+        yield _intervals(
+            [
+                (
+                    entity,
+                    "events",
+                    facts[source].reader,
+                    facts[source].stage.first_us,
+                    facts[source].stage.last_us,
+                    count,
+                    facts[source].owner,
+                )
+                for entity, source, count in named.iter_rows()
+            ]
+        )
 
 
-def _interval(named: pl.DataFrame, item: Item, what: str, span: tuple[int, int]) -> pl.DataFrame:
-    stamp = pl.Datetime("us")
-    return named.with_columns(
-        pl.lit(what).alias("what"), pl.lit(item.reader).alias("reader"), pl.lit(item.owner, pl.String).alias("source"),
-        pl.lit(span[0]).cast(stamp).dt.replace_time_zone("UTC").alias("start"),
-        pl.lit(span[1]).cast(stamp).dt.replace_time_zone("UTC").alias("end"),
-        pl.lit(0.0).alias("interval_s"), pl.col("count").cast(pl.Int64),
-    ).select(list(FIXED["observed"])).cast({"start": TS, "end": TS})  # fmt: skip
+def _listed(items: Sequence[Item]) -> Iterator[pl.DataFrame]:
+    """Say for which time jobs were listed."""
+    for item in items:
+        for rows in item.stage.rows_of["jobs"].frames():
+            times = pl.concat([rows[name] for name in ("submitted", "start", "end")]).drop_nulls().dt.timestamp("us")
+            if times.len():
+                yield _intervals(
+                    [(item.cluster, "jobs", item.reader, times.min(), times.max(), rows.height, item.owner)]
+                )
+
+
+def _intervals(rows: Sequence[tuple[object, ...]]) -> pl.DataFrame:
+    names = ("entity", "what", "reader", "start", "end", "count", "source")
+    # A spacing of 0: two logs are one stretch only where they overlap.
+    return _frame([dict(zip(names, row, strict=True)) | {"interval_s": 0.0} for row in rows], "observed")
 
 
 def _frame(rows: Sequence[dict[str, object]], table: str) -> pl.DataFrame:
