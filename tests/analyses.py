@@ -1,0 +1,166 @@
+"""What the contract of analyses runs on: one entry buys an analysis the whole contract.
+
+Every case makes noise (nothing to be found), runs its analysis, and says how its input is moved in
+time, reordered and thinned, and which numbers of the result must not notice.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.signal import lfilter
+
+from workbench.analysis.coincidence import Occurrences, Places, Rules, coincidence_of
+from workbench.analysis.lag import lag_correlation
+from workbench.model.panel import Panel
+from workbench.model.provenance import Provenance
+
+T0_US = 1_772_323_200_000_000  # 2026-03-01T00:00:00Z
+HOUR_US = 3_600_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnalysisCase:
+    name: str
+    noise: Callable[[int], Any]  # seed -> input with nothing in it
+    run: Callable[[Any, int], Any]  # input, seed -> result
+    arrays: Callable[[Any], Sequence[np.ndarray]]  # everything the analysis might write to
+    later: Callable[[Any, int], Any]  # input moved by so many microseconds
+    reordered: Callable[[Any, np.ndarray], Any]  # input with its entities in another order
+    entities: int
+    with_unseen: Callable[[Any], Any]  # input plus what nobody observed
+    numbers: Callable[[Any], dict[str, Any]]  # what time labels, order and the unseen must not change
+    claims: Callable[[Any], bool]  # whether the result says that something was found
+
+
+def panel_of(x: np.ndarray, y: np.ndarray, step_s: float = 60.0) -> Panel:
+    return Panel(
+        values=np.stack([x, y], axis=1),
+        entities=tuple(f"c1/node{at:02d}" for at in range(x.shape[0])),
+        metrics=("gpu.power_w", "gpu.temperature_c"),
+        ts_us=T0_US + np.arange(x.shape[1]) * round(step_s * 1e6),
+        step_s=step_s,
+        units={"gpu.power_w": "W"},
+        provenance=Provenance(function="wb.panel", inputs="noise@1"),
+    )
+
+
+def _lag_noise(seed: int) -> Panel:
+    x, y = lfilter([1], [1, -0.8], np.random.default_rng([seed, 1]).normal(size=(2, 3, 400)), axis=2)
+    x[1, 50:80], y[2, 300:] = np.nan, np.nan
+    return panel_of(x, y)
+
+
+def _reordered_panel(panel: Panel, order: np.ndarray) -> Panel:
+    return replace(panel, values=panel.values[order], entities=tuple(panel.entities[at] for at in order))
+
+
+def _panel_with_unseen(panel: Panel) -> Panel:
+    unseen = np.full((1, *panel.values.shape[1:]), np.nan)
+    return replace(panel, values=np.concatenate([panel.values, unseen]), entities=(*panel.entities, "c1/unseen"))
+
+
+def _lag_numbers(result: Any) -> dict[str, Any]:
+    names = ("lag_s", "r", "null_low", "null_high", "critical", "p", "holds", "r_max", "lag_max_s", "lag_low_s")
+    names += ("lag_high_s", "pairs", "effective_n", "transform")
+    return {name: getattr(result, name) for name in names} | {
+        "table": result.entities.sort("entity").drop("entity").to_numpy()
+    }
+
+
+Events = tuple[Occurrences, Occurrences, Places, tuple[int, int]]
+
+
+def occurrences(name: str, place: np.ndarray, ts_us: np.ndarray, uncertain_us: int = 0) -> Occurrences:
+    ts = np.asarray(ts_us, dtype=np.int64)
+    return Occurrences(
+        name=name, place=np.asarray(place, dtype=np.int64), ts_us=ts, low_us=ts - uncertain_us, high_us=ts
+    )
+
+
+def _event_noise(seed: int) -> Events:
+    rng, span = np.random.default_rng([seed, 2]), 4 * 24 * HOUR_US
+    places = Places(names=tuple(f"c1/node{at:02d}" for at in range(24)), group=np.arange(24) // 8, word="host")
+    a, b = (
+        occurrences(name, rng.integers(0, 24, count), T0_US + rng.integers(0, span, count))
+        for name, count in (("aer", 300), ("xid:79", 40))
+    )
+    return a, b, places, (T0_US, T0_US + span)
+
+
+def _moved_events(events: Events, by_us: int) -> Events:
+    a, b = (
+        replace(one, ts_us=one.ts_us + by_us, low_us=one.low_us + by_us, high_us=one.high_us + by_us)
+        for one in events[:2]
+    )
+    return a, b, events[2], (events[3][0] + by_us, events[3][1] + by_us)
+
+
+def _reordered_events(events: Events, order: np.ndarray) -> Events:
+    new = np.argsort(order)
+    a, b = (replace(one, place=new[one.place]) for one in events[:2])
+    names = tuple(events[2].names[at] for at in order)
+    return a, b, replace(events[2], names=names, group=events[2].group[order]), events[3]
+
+
+def _events_with_unseen(events: Events) -> Events:
+    def extra(one: Occurrences) -> Occurrences:
+        columns = {name: np.append(getattr(one, name), T0_US) for name in ("ts_us", "low_us", "high_us")}
+        return replace(one, place=np.append(one.place, -1), **columns)
+
+    return extra(events[0]), extra(events[1]), events[2], events[3]
+
+
+def _coincidence_numbers(result: Any) -> dict[str, Any]:
+    names = (
+        "p_shift",
+        "p_trigger",
+        "p_matched",
+        "p_naive",
+        "matched_expected",
+        "followed",
+        "lead_s",
+        "holds",
+        "shift_draws",
+    )
+    rates = {
+        f"{name}.{part}": getattr(getattr(result, name), part)
+        for name in ("precursor", "trigger", "cases")
+        for part in ("count", "of")
+    }
+    return (
+        {name: getattr(result, name) for name in names}
+        | rates
+        | {"table": result.by_place.sort("place").drop("place").to_numpy()}
+    )
+
+
+ANALYSES = (
+    AnalysisCase(
+        name="lag_correlation",
+        noise=_lag_noise,
+        run=lambda panel, seed: lag_correlation(panel, x="gpu.power_w", y="gpu.temperature_c", max_lag="8m", seed=seed),
+        arrays=lambda panel: [panel.values, panel.ts_us],
+        later=lambda panel, by_us: replace(panel, ts_us=panel.ts_us + by_us),
+        reordered=_reordered_panel,
+        entities=3,
+        with_unseen=_panel_with_unseen,
+        numbers=_lag_numbers,
+        claims=lambda result: bool(result.holds and result.p <= 0.05),
+    ),
+    AnalysisCase(
+        name="coincidence",
+        noise=_event_noise,
+        run=lambda events, seed: coincidence_of(
+            *events[:3], span_us=events[3], within_s=3600.0, seed=seed, rules=Rules(shifts=199)
+        ),
+        arrays=lambda events: [events[0].ts_us, events[0].place, events[1].ts_us, events[1].place, events[2].group],
+        later=_moved_events,
+        reordered=_reordered_events,
+        entities=24,
+        with_unseen=_events_with_unseen,
+        numbers=_coincidence_numbers,
+        claims=lambda result: result.holds,
+    ),
+)
