@@ -94,7 +94,7 @@ class ControlPanel:
         self._quiet = False
         self.board = BoardWidget()
         self.entity = ipywidgets.Combobox(
-            description="entity", options=self._entities(), ensure_option=True, layout={"width": "430px"}
+            description="entity", options=self._entities(), ensure_option=True, layout={"width": "520px"}
         )
         self.metrics = ipywidgets.TagsInput(allowed_tags=self._metric_names(), allow_duplicates=False)
         self.group = ipywidgets.Dropdown(description="peers", options=list(GROUPS))

@@ -40,6 +40,10 @@ function drawStrip(canvas, strip, [start, end]) {
       pen.fillStyle = ink("line");
       if (own) pen.fillRect(i * step, foot - size(own), Math.max(step, 1.5), size(own));
     });
+    pen.fillStyle = ink("bg");
+    pen.globalAlpha = 0.75;
+    pen.fillRect(0, foot - tall + 1, pen.measureText(lane.name).width + 6, tall - 1);
+    pen.globalAlpha = 1;
     pen.fillStyle = ink("dim");
     pen.fillText(lane.name, 2, foot - tall / 2 + 3);
   });
@@ -91,8 +95,9 @@ function render({ model, el }) {
     held = null;
     sieve();
     strip();
-    if (model.get("strip").incident) find(model.get("strip").incident[1], false);
+    requestAnimationFrame(toIncident);
   };
+  const toIncident = () => { if (model.get("strip").incident) find(model.get("strip").incident[1], false); };
 
   // Where on a picture a pointer is: its time, and a function from time to user units.
   const place = (target, event) => {
@@ -191,7 +196,8 @@ function render({ model, el }) {
   model.on("change:window", strip);
   model.on("change:status", saying);
   model.on("change:drawn", () => root.classList.remove("wb-busy"));
-  const watch = new ResizeObserver(strip);
+  let shown = false; // before the first layout nothing can be drawn or scrolled
+  const watch = new ResizeObserver(() => { strip(); if (!shown) { shown = true; toIncident(); } });
   watch.observe(canvas);
   const theme = new MutationObserver(strip);
   theme.observe(document.body, { attributes: true });
