@@ -33,7 +33,7 @@ __all__ = ["Output", "spans_of_day", "write_samples"]
 
 
 @dataclass
-class Trial:
+class _Trial:
     """The encodings of a table, and how many rows they were tried on."""
 
     encodings: Encodings = field(default_factory=Encodings)
@@ -56,14 +56,14 @@ class Output:
     folder: Path
     changes: dict[str, Change] = field(default_factory=dict)
     _count: int = 0
-    _trials: dict[str, Trial] = field(default_factory=dict)
+    _trials: dict[str, _Trial] = field(default_factory=dict)
 
     def write(self, table: str, schema: pa.Schema, pieces: Iterable[pa.Table], day: date | None = None) -> int:
         """Write pieces of rows into one file of a table, each as row groups of its own; give the rows.
 
         Encodings are tried on the first pieces that make a useful sample together, once a table.
         """
-        trial = self._trials.setdefault(table, Trial())
+        trial = self._trials.setdefault(table, _Trial())
         waiting: list[pa.Table] = []
         writer: FileWriter | None = None
         rows = 0
@@ -88,7 +88,7 @@ class Output:
             self.put(table, schema, add=[(writer.path, file)])
         return rows
 
-    def _started(self, table: str, schema: pa.Schema, waiting: Sequence[pa.Table], trial: Trial) -> FileWriter:
+    def _started(self, table: str, schema: pa.Schema, waiting: Sequence[pa.Table], trial: _Trial) -> FileWriter:
         sample = pa.concat_tables(waiting)
         if trial.rows < TRIAL_ROWS and sample.num_rows > max(trial.rows, _WORTH_A_TRIAL):
             trial.encodings, trial.rows = choose_encodings(sample), sample.num_rows

@@ -19,7 +19,7 @@ from workbench.store.identity import Who, merged_aliases
 from workbench.store.layout import SAMPLES_LONG, is_wide
 from workbench.store.spool import SampleSpool, Spool, Squash
 
-__all__ = ["MOST_REJECTS", "Name", "Stage", "source_id"]
+__all__ = ["MOST_REJECTS", "Name", "Stage", "digest_of", "source_id"]
 
 #: Rejected records of one file that are kept with their text; beyond this they are only counted.
 MOST_REJECTS = 100_000

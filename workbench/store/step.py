@@ -118,7 +118,7 @@ def _write(
             item.stage.notes.append(
                 f"{item.misfits:,} samples do not fit their wide row (type, or two values at one time) and lie in samples_long"
             )
-    output.write_fixed("files", [files_frame(items, number)])
+    output.write_fixed("files", [_files_frame(items, number)])
     return tuple(plan.notes)
 
 
@@ -182,7 +182,7 @@ def _frame(rows: Sequence[dict[str, object]], table: str) -> pl.DataFrame:
     return frame.with_columns(pl.col(name).cast(pl.Datetime("us")).dt.replace_time_zone("UTC") for name in moments)
 
 
-def files_frame(items: Sequence[Item], batch: int) -> pl.DataFrame:
+def _files_frame(items: Sequence[Item], batch: int) -> pl.DataFrame:
     """Give rows for the ``files`` table."""
     return _frame([_file_row(item, batch) for item in items], "files")
 

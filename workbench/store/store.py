@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -25,9 +22,9 @@ from workbench.store.incidents import Jobs, find_incidents, select_events
 from workbench.store.info import StoreInfo, gather
 from workbench.store.ingest import Progress, Stated
 from workbench.store.ingest import ingest as run_ingest
-from workbench.store.layout import FORMAT, MARKER
 from workbench.store.ledger import append_ledger, read_ledger
 from workbench.store.manifest import Snapshot, history, snapshot
+from workbench.store.marker import make_store, require_layout
 from workbench.store.places import Places
 from workbench.store.quarantine import Quarantine
 from workbench.store.report import IngestReport
@@ -62,46 +59,9 @@ def open(path: Path | str, *, create: bool = True) -> Store:  # noqa: A001 -- re
     ('0', 0)
     """
     root = Path(path)
-    try:
-        marker = root / MARKER
-        if not marker.exists():
-            _make(root, create=create)
-        facts = json.loads(marker.read_text(encoding="utf-8"))
-        number = int(facts["format"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StoreError(
-            f"Cannot open the store {root}: {error}. Check its rights, or restore {MARKER} from a copy."
-        ) from None
-    if number > FORMAT:
-        raise StoreError(
-            f"The store {root} has layout {number}; this version of workbench knows {FORMAT}. "
-            f"Install the version that wrote it: {facts.get('written_by', 'not known')}."
-        )
+    make_store(root, create=create)
+    require_layout(root)
     return Store(root, snapshot(root))
-
-
-def _make(root: Path, *, create: bool) -> None:
-    there = root.exists()
-    if there and not root.is_dir():
-        raise StoreError(f"{root} is a file, not a store. Name the folder of a store.")
-    if there and any(root.iterdir()):
-        raise StoreError(f"{root} is a folder with other things in it, not a store. Name a store, or a new folder.")
-    if not create:
-        raise StoreError(f"There is no store at {root}. Make one with: workbench ingest PATH... --store {root}")
-    try:
-        _write_marker(root)
-    except OSError as error:
-        raise StoreError(
-            f"Cannot make a store at {root}: {error.strerror}. Choose a folder that you may write to."
-        ) from None
-
-
-def _write_marker(root: Path) -> None:
-    root.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({"format": FORMAT, "written_by": f"workbench {__version__}"})
-    draft = root / f".{MARKER}.{os.getpid()}"
-    draft.write_text(text + "\n", encoding="utf-8")
-    draft.replace(root / MARKER)
 
 
 class Store:
@@ -414,4 +374,3 @@ select f.path, r.line, r.reason, r.curable, r.text, r.source from rejects r left
 (select source, min(path) as path from files group by source) f on r.source = f.source order by f.path, r.line
 """
 _REJECT_COUNTS = "select path, status, rejected, curable, reason from files where rejected > 0 or status not in ('loaded', 'empty') order by path"
-Json = Mapping[str, Any]
