@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import polars as pl
 import pytest
+from toyreader import TOY
 
 import workbench as wb
 from workbench.errors import StoreError, UsageError
@@ -288,3 +289,22 @@ def test_a_metric_that_lies_wide_and_long_is_told_of_once(store, write, load):
     facts = store.catalog().select("metric", "table", "column", "labels", "series", "rows")
     assert facts.rows() == [("x", "gpu", "x", True, 3, 3)]
     assert store.sql("select count(*) as n from samples where metric = 'x'")["n"][0] == 3
+
+
+@pytest.mark.parametrize("name", ["it's", 'a "b"', "run[1]", "100%", "a*b?", "{a,b}", "größe 7"])
+def test_a_store_may_lie_under_any_name(tmp_path, name):
+    folder = tmp_path / name
+    folder.mkdir()
+    (folder / "dump").write_text(f"toy\nS {T0} n1 gpu 0 x 1.5\nE {T0} n1 - - log - x\n")
+    wb.open(folder / "store").ingest(folder / "dump", readers=[TOY])
+    store = wb.open(folder / "store")
+    assert store.sql("select x from gpu")["x"].to_list() == [1.5]
+    assert store.events().height == 1
+    assert store.compact().is_empty()
+    with pytest.raises((UsageError, StoreError)):
+        store.sql("select * from read_text('/etc/passwd')")
+
+
+def test_a_path_that_delta_would_misread_is_refused(tmp_path):
+    with pytest.raises(StoreError, match="Choose another folder"):
+        wb.open(tmp_path / "a%20b")

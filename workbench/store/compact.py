@@ -121,11 +121,13 @@ def _wide_schema(paths: Sequence[Path]) -> pa.Schema:
 def _pieces(group: Group, paths: Sequence[Path], schema: pa.Schema) -> Iterator[pa.Table]:
     table, day, files = group
     if day is None:
-        rows = pl.concat([pl.read_parquet(path).cast(FIXED[table]) for path in paths])
+        rows = pl.concat([pl.read_parquet(path, glob=False).cast(FIXED[table]) for path in paths])
         yield _merged(table, rows).to_arrow().cast(schema)
         return
     kinds = pl.Schema(pl.from_arrow(schema.empty_table()).schema)  # type: ignore[union-attr]
-    scan = pl.scan_parquet(list(paths), schema={**kinds, "ts": TS}, missing_columns="insert", hive_partitioning=False)
+    scan = pl.scan_parquet(
+        list(paths), glob=False, schema={**kinds, "ts": TS}, missing_columns="insert", hive_partitioning=False
+    )
     order = _ORDER.get(table, ["entity", "ts", "source"])
     for start, end in spans_of_day(day, even_width(sum(file.rows for file in files), _MOST_ROWS)):
         inside = (pl.col("ts") >= _moment(start)) & (pl.col("ts") < _moment(end))

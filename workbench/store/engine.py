@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 import threading
@@ -171,12 +172,13 @@ class Engine:
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
         connection = duckdb.connect(config={"python_enable_replacements": False})
+        tables = str(self._now.root.resolve() / "tables")
         spill = tempfile.mkdtemp(prefix="workbench-")
         weakref.finalize(self, shutil.rmtree, spill, ignore_errors=True)
         for setting in (
             "set global timezone = 'UTC'",
             f"set temp_directory = {literal(spill)}",
-            f"set allowed_directories = [{literal(str(self._now.root.resolve() / 'tables'))}]",
+            f"set allowed_directories = [{literal(tables)}, {literal(_exactly(tables))}]",
             "set enable_external_access = false",
             "set lock_configuration = true",
             f"create view {SAMPLES} as {samples_view(pl.DataFrame(schema=FIXED['metrics']), source=_no_rows)}",  # stands in for the queries' own
@@ -206,8 +208,13 @@ def _scan(paths: Sequence[str], columns: Mapping[str, str]) -> str:
 
 
 def _files_scan(paths: Sequence[str]) -> str:
-    listed = ", ".join(literal(str(Path(path).resolve())) for path in paths)
+    listed = ", ".join(literal(_exactly(str(Path(path).resolve()))) for path in paths)
     return f"select * from read_parquet([{listed}], union_by_name = true, hive_partitioning = false)"
+
+
+def _exactly(path: str) -> str:
+    """Write a path so that DuckDB takes ``* ? [`` in it for what they are."""
+    return re.sub(r"[*?\[]", r"[\g<0>]", path)
 
 
 def _sql_type(kind: pl.DataType) -> str:

@@ -57,5 +57,5 @@ def read_ledger(root: Path) -> pl.DataFrame:
     folder = table_folder(root, LEDGER)
     if not delta.exists(folder):
         return pl.DataFrame()
-    parts = [pl.read_parquet(folder / file.path) for file in delta.files(folder)]
+    parts = [pl.read_parquet(folder / file.path, glob=False) for file in delta.files(folder)]
     return pl.concat(parts, how="diagonal")

@@ -104,7 +104,7 @@ def history(root: Path) -> pl.DataFrame:
     if not delta.exists(folder):
         return pl.DataFrame(schema=_ROW)
     paths = [folder / file.path for file in delta.files(folder)]
-    return pl.concat([pl.read_parquet(path) for path in paths]).cast(dict(_ROW)).sort("seq")  # type: ignore[arg-type]
+    return pl.concat([pl.read_parquet(path, glob=False) for path in paths]).cast(dict(_ROW)).sort("seq")  # type: ignore[arg-type]
 
 
 def snapshot(root: Path, seq: int | None = None) -> Snapshot:
@@ -126,7 +126,7 @@ def snapshot(root: Path, seq: int | None = None) -> Snapshot:
     if wanted not in named:
         raise StoreError(f"{root} has no version {seq}; its versions are {min(named)} to {max(named)}.")
     try:
-        row = pl.read_parquet(folder / named[wanted].path).row(0, named=True)
+        row = pl.read_parquet(folder / named[wanted].path, glob=False).row(0, named=True)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise StoreError(f"The manifest of {root} cannot be read: {error}. Restore the store from a copy.") from None
     return Snapshot(root, int(row["seq"]), json.loads(row["versions"]))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 from workbench import __version__
 from workbench.errors import StoreError
 from workbench.store.layout import FORMAT, MARKER
+
+_PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 
 __all__ = ["make_store", "require_layout"]
 
@@ -47,6 +50,10 @@ def make_store(root: Path, *, create: bool) -> None:
         if (root / MARKER).exists():
             return
         there = root.exists()
+        if _PERCENT.search(str(root.resolve())):
+            raise StoreError(
+                f"The path of {root} holds a % before two digits, which Delta Lake takes for another character. Choose another folder."
+            )
         if there and not root.is_dir():
             raise StoreError(f"{root} is a file, not a store. Name the folder of a store.")
         if there and any(root.iterdir()):

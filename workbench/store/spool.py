@@ -77,7 +77,8 @@ class Spool:
     def frames(self) -> Iterator[pl.DataFrame]:
         """Give the rows again, in order, in pieces of bounded size."""
         for path in self._written:
-            yield pl.read_ipc(path)
+            with path.open("rb") as file:  # a path would be taken for a pattern
+                yield pl.read_ipc(file)
         if self._frames:
             if self._squash is not None:
                 self._squash_now()

@@ -27,7 +27,7 @@ def read_fixed(now: Snapshot, table: str, columns: Sequence[str] | None = None) 
     if not paths:
         return empty_fixed(table).select(wanted)
     try:
-        parts = [pl.read_parquet(path, columns=wanted).cast(schema) for path in paths]  # type: ignore[arg-type]
+        parts = [pl.read_parquet(path, columns=wanted, glob=False).cast(schema) for path in paths]  # type: ignore[arg-type]
     except (OSError, pl.exceptions.PolarsError) as error:
         raise StoreError(
             f"Table {table} of {now.root} cannot be read: {error}. Restore the store from a copy."
