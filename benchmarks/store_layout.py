@@ -79,7 +79,7 @@ def as_batches(wide: pl.DataFrame, rows: int = 20_000) -> Iterator[Batch]:
                         else pl.Series([None] * part.height, dtype=pl.Int64),
                     },
                     schema=frames.SAMPLES,
-                )  # fmt: skip
+                )
             )
         device = entities.str.split(":").list.last()
         host = entities.str.split("/").list.get(1)

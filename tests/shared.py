@@ -13,7 +13,9 @@ def shared_path(*parts: str) -> Path:
     base = Path(os.environ.get("WORKBENCH_SHARED", ROOT.parent / "shared"))
     path = base.joinpath(*parts)
     if not path.exists():
-        pytest.skip(f"reference data {'/'.join(parts)} are not here; set WORKBENCH_SHARED to the folder that holds them")
+        pytest.skip(
+            f"reference data {'/'.join(parts)} are not here; set WORKBENCH_SHARED to the folder that holds them"
+        )
     return path
 
 

@@ -42,9 +42,15 @@ def exposition() -> str:
 def kernel(host: str, minutes: list[int]) -> str:
     """One Xid 79 on GPU 1 at each of the minutes, between a first and a last line of the log."""
     lines = [f"kern  :info  : 2026-03-01T00:00:00,000000+00:00 {host} log begins"]
-    lines += [f"kern  :err   : 2026-03-01T00:{m:02d}:30,000000+00:00 NVRM: Xid (PCI:0000:02:00): 79, pid=1, GPU has fallen off the bus." for m in minutes]
+    lines += [
+        f"kern  :err   : 2026-03-01T00:{m:02d}:30,000000+00:00 NVRM: Xid (PCI:0000:02:00): 79, pid=1, GPU has fallen off the bus."
+        for m in minutes
+    ]
     if minutes:
-        lines += [f"kern  :warn  : 2026-03-01T00:{m:02d}:10,000000+00:00 nfs: server home not responding, still trying" for m in NFS]
+        lines += [
+            f"kern  :warn  : 2026-03-01T00:{m:02d}:10,000000+00:00 nfs: server home not responding, still trying"
+            for m in NFS
+        ]
     lines.sort(key=lambda line: line.split()[2])
     lines += [f"kern  :info  : 2026-03-01T00:{MINUTES - 1}:59,000000+00:00 log ends"]
     return "\n".join(lines) + "\n"
@@ -57,7 +63,9 @@ def make_dumps(folder: Path) -> Path:
     (folder / "kern" / "node01.log").write_text(kernel("node01", [10, 40]))
     (folder / "kern" / "node02.log").write_text(kernel("node02", []))
     (folder / "topology.csv").write_text("host,rack\nnode01,r1\nnode02,r2\n")
-    (folder / "jobs.csv").write_text("job,start,end,state,user,nodes\n77,2026-03-01T00:05:00Z,2026-03-01T00:45:00Z,COMPLETED,ann,node01\n")
+    (folder / "jobs.csv").write_text(
+        "job,start,end,state,user,nodes\n77,2026-03-01T00:05:00Z,2026-03-01T00:45:00Z,COMPLETED,ann,node01\n"
+    )
     (folder.parent / "mapping.toml").write_text(MAPPING)
     return folder
 

@@ -63,6 +63,8 @@ def test_rates_give_back_the_whole_increase(seed):
 
 def test_a_long_gap_stays_unknown():
     ts = np.array([0, 60, 600], np.int64) * 1_000_000
-    rate = grid_rate(np.zeros(3, np.int64), ts, np.array([np.nan, 6.0, 54.0]), (0, 60_000_000, 10), entities=1, max_gap_us=90_000_000)
+    rate = grid_rate(
+        np.zeros(3, np.int64), ts, np.array([np.nan, 6.0, 54.0]), (0, 60_000_000, 10), entities=1, max_gap_us=90_000_000
+    )
     np.testing.assert_array_equal(np.isfinite(rate[0]), [True] + [False] * 9)
     assert rate[0, 0] == pytest.approx(0.1)

@@ -10,8 +10,28 @@ from shared import shared_path
 from workbench.kernels.online import alpha_spending, lord_plus_plus, saffron
 
 P = np.array(
-    [0.0004, 0.3, 0.02, 0.0001, 0.6, 0.01, 0.9, 2e-05, 0.04, 0.2]
-    + [0.003, 0.5, 0.0009, 0.7, 0.03, 5e-05, 0.8, 0.4, 0.002, 0.1]
+    [
+        0.0004,
+        0.3,
+        0.02,
+        0.0001,
+        0.6,
+        0.01,
+        0.9,
+        2e-05,
+        0.04,
+        0.2,
+        0.003,
+        0.5,
+        0.0009,
+        0.7,
+        0.03,
+        5e-05,
+        0.8,
+        0.4,
+        0.002,
+        0.1,
+    ]
 )
 probability = st.floats(0.0, 1.0)
 RULES = [saffron, lord_plus_plus, alpha_spending]

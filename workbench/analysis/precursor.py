@@ -31,7 +31,7 @@ from workbench.kernels.sequential import SequentialP, permutation_p
 from workbench.kernels.windows import Windows, cut
 from workbench.panel.fleet import Fleet, SignalInfo
 
-__all__ = ["Draws", "MatchedTest", "Source", "coverage_of", "draw_key", "matched_test"]
+__all__ = ["Draws", "MatchedTest", "Source", "coverage_of", "deflation", "draw_key", "matched_test"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]

@@ -129,7 +129,9 @@ def increases(value: Ints | Floats, first: NDArray[np.bool_], *, width_bits: int
     return np.where(first | (step < 0) | ~np.isfinite(step), np.nan, step)
 
 
-def grid_rate(row: Ints, ts_us: Ints, increase: Floats, grid: tuple[int, int, int], *, entities: int, max_gap_us: int) -> Floats:
+def grid_rate(
+    row: Ints, ts_us: Ints, increase: Floats, grid: tuple[int, int, int], *, entities: int, max_gap_us: int
+) -> Floats:
     """Spread each increase evenly over the time since the sample before.
 
     Parameters

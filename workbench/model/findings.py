@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from workbench.model.verdict import Effect, Verdict
 from workbench.version import __version__
-from workbench.model.verdict import Verdict
 
 __all__ = ["SCHEMA", "finding_json", "findings_json"]
 
@@ -78,17 +78,7 @@ def finding_json(verdict: Verdict, rank: int) -> dict[str, Any]:
         "p": _number(verdict.p),
         "q": _number(verdict.q),
         "bound_u": _number(verdict.bound_u),
-        "effect": {
-            "share_affected": _number(effect.share_affected),
-            "low": _number(effect.low),
-            "high": _number(effect.high),
-            "odds_ratio": _number(effect.odds_ratio),
-            "odds_ratio_time_matched": _number(effect.odds_ratio_time_matched),
-            "shift_sd": _number(effect.shift_sd),
-            "shift_low_sd": _number(effect.shift_low),
-            "shift_high_sd": _number(effect.shift_high),
-            "shift_conditional_sd": _number(effect.shift_conditional_sd),
-        },
+        "effect": _effect(effect),
         "lead_s": {
             "median": _number(lead.median),
             "low": _number(lead.low),
@@ -103,6 +93,20 @@ def finding_json(verdict: Verdict, rank: int) -> dict[str, Any]:
         "checks": {**dict.fromkeys(CHECKS, "not done"), **verdict.checks},
         "observed": {"cases": observed.cases, "controls": observed.controls, "coverage": _number(observed.coverage)},
         "sentence": verdict.sentence,
+    }
+
+
+def _effect(effect: Effect) -> dict[str, float | None]:
+    return {
+        "share_affected": _number(effect.share_affected),
+        "low": _number(effect.low),
+        "high": _number(effect.high),
+        "odds_ratio": _number(effect.odds_ratio),
+        "odds_ratio_time_matched": _number(effect.odds_ratio_time_matched),
+        "shift_sd": _number(effect.shift_sd),
+        "shift_low_sd": _number(effect.shift_low),
+        "shift_high_sd": _number(effect.shift_high),
+        "shift_conditional_sd": _number(effect.shift_conditional_sd),
     }
 
 

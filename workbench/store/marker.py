@@ -7,9 +7,9 @@ import os
 import re
 from pathlib import Path
 
-from workbench import __version__
 from workbench.errors import StoreError
 from workbench.store.layout import FORMAT, MARKER
+from workbench.version import __version__
 
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 

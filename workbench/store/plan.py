@@ -113,6 +113,7 @@ class Plan:
         self.entities: list[Resolved] = []
         self._entity_number: dict[str, int] = {}
         self._label_number: dict[str, int] = {}
+        self._ranked: tuple[NDArray[np.int32], list[str]] | None = None
         self.owners: dict[str, set[str | None]] = {}
         self._resolved: dict[tuple[str, Who], Resolved] = {}
         clusters = sorted({item.cluster for item in items})
@@ -148,11 +149,13 @@ class Plan:
 
     def ranked(self) -> tuple[NDArray[np.int32], list[str]]:
         """Give the place of each entity in the order of ids, and the ids in that order."""
-        ids = [entity.entity for entity in self.entities]
-        order = sorted(range(len(ids)), key=ids.__getitem__)
-        rank = np.empty(len(ids), np.int32)
-        rank[order] = np.arange(len(ids), dtype=np.int32)
-        return rank, [ids[number] for number in order]
+        if self._ranked is None or len(self._ranked[1]) != len(self.entities):
+            ids = [entity.entity for entity in self.entities]
+            order = sorted(range(len(ids)), key=ids.__getitem__)
+            rank = np.empty(len(ids), np.int32)
+            rank[order] = np.arange(len(ids), dtype=np.int32)
+            self._ranked = rank, [ids[number] for number in order]
+        return self._ranked
 
     def _number(self, found: Resolved) -> int:
         for entity in (found.entity, *(span[2] for span in found.spans)):

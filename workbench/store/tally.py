@@ -40,6 +40,7 @@ class Tally:
         self.repeated: Counter[str] = Counter()
         self.strays: Counter[str] = Counter()
         self._series: list[pl.DataFrame] = []
+        self._names = pl.Series(dtype=pl.String)
         self._observed: list[pl.DataFrame] = []
         origins = [(item.owner, item.reader) for item in plan.items]
         self._origins = list(dict.fromkeys(origins))
@@ -82,18 +83,23 @@ class Tally:
         )
 
     def _frame(self, runs: Runs) -> pl.DataFrame:
-        _, ids = self._plan.ranked()
         entity, origin = np.divmod(runs.group, len(self._origins))
         owners = pl.Series([owner for owner, _ in self._origins], dtype=pl.String)
         readers = pl.Series([reader for _, reader in self._origins], dtype=pl.String)
         return pl.DataFrame(
             {
-                "entity": pl.Series(ids, dtype=pl.String).gather(pl.Series(entity)),
+                "entity": self._ids().gather(pl.Series(entity)),
                 "first": _stamps(runs.first_us), "last": _stamps(runs.last_us), "count": runs.count,
                 "interval_s": pl.Series(runs.interval_s).fill_nan(None),
                 "source": owners.gather(pl.Series(origin)), "reader": readers.gather(pl.Series(origin)),
             }
         )  # fmt: skip
+
+    def _ids(self) -> pl.Series:
+        _, ids = self._plan.ranked()
+        if self._names.len() != len(ids):
+            self._names = pl.Series(ids, dtype=pl.String)
+        return self._names
 
     def long(self, frame: pl.DataFrame, source: Numbers, *, stray: bool) -> None:
         """Take rows of the long table."""
