@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 from analyses import panel_of
-from scipy.signal import lfilter
+from nullworlds import SERIES, driven, first_order, series
 from scipy.stats import binom
 
 from workbench.analysis.lag import lag_correlation
@@ -15,33 +15,10 @@ X, Y = "gpu.power_w", "gpu.temperature_c"
 NAMES = {"x": X, "y": Y}
 
 
-def first_order(rng, phi, shape):
-    return lfilter([1], [1, -phi], rng.normal(size=(*shape[:-1], shape[-1] + 500)), axis=-1)[..., 500:]
-
-
-def series(kind, rng, shape=(2, 1, 720)):
-    """Two unrelated sets of series of one kind."""
-    t = np.arange(shape[-1])
-    noise = rng.normal(size=shape)
-    tails = rng.standard_t(2, size=shape)
-    return {
-        "iid": noise,
-        "ar90": first_order(rng, 0.9, shape),
-        "ar99": first_order(rng, 0.99, shape),
-        "random walk": np.cumsum(noise, axis=-1),
-        "trend": noise + 3 * t / t.size,
-        "weak trend": noise + 0.7 * t / t.size,
-        "daily rhythm": noise + 1.5 * np.sin(2 * np.pi * t / 144),
-        "counter": np.cumsum(rng.poisson(3, size=shape), axis=-1).astype(float),
-        "heavy tail": tails,
-    }[kind]
-
-
-KINDS = ("iid", "ar90", "ar99", "random walk", "trend", "weak trend", "daily rhythm", "counter", "heavy tail")
 RUNS = 60
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SERIES)
 @pytest.mark.parametrize("transform", ["raw", "difference", "auto"])
 def test_false_claims_stay_within_the_exact_bound(kind, transform):
     claims = 0
@@ -70,8 +47,7 @@ def test_raw_says_that_p_does_not_hold(kind):
 
 def planted(seed, lag, share=0.3, kind="ar90", rows=3):
     rng = np.random.default_rng([seed, 22])
-    x, y = series(kind, rng, (2, rows, 720))
-    return panel_of(x, y + share * np.roll(x, lag, axis=1) * y.std() / x.std(), 600.0)
+    return panel_of(*driven(kind, rng, lag=lag, share=share, shape=(2, rows, 720)), 600.0)
 
 
 @pytest.mark.parametrize("lag", [-4, 0, 3])

@@ -1,0 +1,121 @@
+"""Worlds in which nothing is to be found, though a naive look finds it; and the same with a planted truth.
+
+Used by the tests and, with more runs, by the calibrations in ``benchmarks/``.
+"""
+
+import numpy as np
+from scipy.signal import lfilter
+
+from workbench.analysis.coincidence import Occurrences, Places
+
+HOUR_US = 3_600_000_000
+T0_US = 1_772_323_200_000_000  # 2026-03-01T00:00:00Z
+SPAN_US = 4 * 24 * HOUR_US
+HOSTS, RACK_SIZE = 64, 8
+
+SERIES = ("iid", "ar90", "ar99", "random walk", "trend", "weak trend", "daily rhythm", "counter", "heavy tail")
+EVENTS = ("unrelated", "bursts", "fleet waves", "rack clusters", "lemon hosts", "shift change", "consequence")
+
+
+def first_order(rng, phi, shape):
+    return lfilter([1], [1, -phi], rng.normal(size=(*shape[:-1], shape[-1] + 1000)), axis=-1)[..., 1000:]
+
+
+def series(kind, rng, shape=(2, 1, 720)):
+    """Two unrelated sets of series of one kind, (2, entity, time); a day has 144 cells."""
+    t = np.arange(shape[-1])
+    if kind == "ar90":
+        return first_order(rng, 0.9, shape)
+    if kind == "ar99":
+        return first_order(rng, 0.99, shape)
+    if kind == "counter":
+        return np.cumsum(rng.poisson(3, size=shape), axis=-1).astype(float)
+    if kind == "heavy tail":
+        return rng.standard_t(2, size=shape)
+    noise = rng.normal(size=shape)
+    added = {"trend": 3 * t / t.size, "weak trend": 0.7 * t / t.size, "daily rhythm": 1.5 * np.sin(2 * np.pi * t / 144)}
+    return np.cumsum(noise, axis=-1) if kind == "random walk" else noise + added.get(kind, 0.0)
+
+
+def driven(kind, rng, *, lag, share, shape=(2, 1, 720)):
+    """The same, with ``share`` of x added to y ``lag`` cells later."""
+    x, y = series(kind, rng, shape)
+    return np.stack([x, y + share * np.roll(x, lag, axis=-1) * y.std() / x.std()])
+
+
+def places():
+    return Places(
+        names=tuple(f"c1/node{at:02d}" for at in range(HOSTS)), group=np.arange(HOSTS) // RACK_SIZE, word="host"
+    )
+
+
+def occurrences(name, place, ts_us, uncertain_us=0):
+    ts = np.asarray(ts_us, dtype=np.int64)
+    inside = (ts >= 0) & (ts < SPAN_US)
+    ts = ts[inside] + T0_US
+    return Occurrences(
+        name=name, place=np.asarray(place, dtype=np.int64)[inside], ts_us=ts, low_us=ts - uncertain_us, high_us=ts
+    )
+
+
+def _anywhere(rng, count):
+    return rng.integers(0, HOSTS, count), rng.integers(0, SPAN_US, count)
+
+
+def _in_bursts(rng, count):
+    place, start = _anywhere(rng, count // 5)
+    return np.repeat(place, 5), np.repeat(start, 5) + rng.integers(0, HOUR_US // 2, count // 5 * 5)
+
+
+def _in_waves(rng, starts, count):
+    """Each event on any host, in one of the half hours after ``starts``."""
+    return rng.integers(0, HOSTS, count), rng.choice(starts, count) + rng.integers(0, HOUR_US // 2, count)
+
+
+def _in_racks(rng, clusters):
+    rack, start = rng.integers(0, HOSTS // RACK_SIZE, clusters), rng.integers(0, SPAN_US, clusters)
+    place = (rack[:, None] * RACK_SIZE + np.arange(RACK_SIZE)).ravel()
+    return place, np.repeat(start, RACK_SIZE) + rng.integers(0, HOUR_US // 6, place.size)
+
+
+def _on_lemons(rng, count):
+    weight = np.where(np.arange(HOSTS) < 5, 20.0, 1.0)
+    return rng.choice(HOSTS, count, p=weight / weight.sum()), rng.integers(0, SPAN_US, count)
+
+
+def _at_shift_change(rng, count, hour):
+    day = rng.integers(0, 4, count)
+    return rng.integers(0, HOSTS, count), (day * 24 + hour) * HOUR_US + rng.integers(0, 10, count) * 60_000_000
+
+
+def events(kind, rng, *, a=300, b=40):
+    """Give a and b that have nothing to do with each other, or, for ``consequence``, the wrong way round."""
+    if kind == "fleet waves":
+        starts = rng.integers(0, SPAN_US - HOUR_US, 4)
+        pair = _in_waves(rng, starts, a), _in_waves(rng, starts + HOUR_US // 2, b)
+    elif kind == "rack clusters":
+        pair = _in_racks(rng, a // RACK_SIZE), _in_racks(rng, b // RACK_SIZE)
+    elif kind == "lemon hosts":
+        pair = _on_lemons(rng, a), _on_lemons(rng, b)
+    elif kind == "shift change":
+        pair = _at_shift_change(rng, a, 7), _at_shift_change(rng, b, 7.5)
+    elif kind == "bursts":
+        pair = _in_bursts(rng, a), _in_bursts(rng, b)
+    else:
+        pair = _anywhere(rng, a), _anywhere(rng, b)
+    if kind == "consequence":
+        place, ts = pair[1]
+        after = ts + rng.integers(60_000_000, HOUR_US // 6, b)
+        pair = (np.append(pair[0][0], place), np.append(pair[0][1], after)), pair[1]
+    return occurrences("aer", *pair[0]), occurrences("xid:79", *pair[1])
+
+
+def preceded(rng, *, share, a=300, b=40):
+    """Every b anywhere; before ``share`` of them an a on the same host, 5 to 50 minutes earlier."""
+    other, (place, ts) = _anywhere(rng, a), _anywhere(rng, b)
+    hit = rng.random(b) < share
+    early = ts[hit] - rng.integers(HOUR_US // 12, HOUR_US * 5 // 6, int(hit.sum()))
+    return (
+        occurrences("aer", np.append(other[0], place[hit]), np.append(other[1], early)),
+        occurrences("xid:79", place, ts),
+    )
