@@ -22,10 +22,10 @@ METRICS = (
     ("DCGM_FI_DEV_GPU_TEMP", "gauge", lambda s, g: f"{50 + (s + g) % 30}"),
     ("DCGM_FI_DEV_SM_CLOCK", "gauge", lambda s, g: f"{1980 - (s * g) % 3 * 15}"),
     ("DCGM_FI_DEV_GPU_UTIL", "gauge", lambda s, g: f"{(s * 3 + g) % 101}"),
-    ("DCGM_FI_DEV_FB_USED", "gauge", lambda s, g: f"{70_000 + g}"),
+    ("DCGM_FI_DEV_FB_USED", "gauge", lambda _, g: f"{70_000 + g}"),
     ("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "counter", lambda s, g: f"{2**53 + s * 6_000_000 + g}"),
-    ("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", "counter", lambda s, g: f"{s // 50}"),
-    ("DCGM_FI_DEV_PCIE_REPLAY_COUNTER", "counter", lambda s, g: "0"),
+    ("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", "counter", lambda s, _: f"{s // 50}"),
+    ("DCGM_FI_DEV_PCIE_REPLAY_COUNTER", "counter", lambda *_: "0"),
     ("DCGM_FI_PROF_SM_ACTIVE", "gauge", lambda s, g: f"{(s * 17 + g * 3) % 1000 / 1000:.6f}"),
     ("DCGM_FI_PROF_DRAM_ACTIVE", "gauge", lambda s, g: f"{(s * 11 + g) % 1000 / 1000:.6f}"),
 )

@@ -139,7 +139,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
 
-        def peer(title: str, write: Callable[[Path], object], lossless: bool = True) -> None:
+        def peer(title: str, write: Callable[[Path], object], lossless: bool | None = None) -> None:
             path = folder / f"{len(rows)}.parquet"
             took = timed(lambda: write(path), 1)
             read = timed(lambda: pl.read_parquet(path))
@@ -156,28 +156,26 @@ def main() -> None:
         peer(
             "DuckDB, long, default zstd",
             lambda p: connection.execute(f"copy long to '{p}' (format parquet, compression zstd)"),
-            False,
         )
         peer(
             "DuckDB, long, v2 zstd",
             lambda p: connection.execute(f"copy long to '{p}' (format parquet, compression zstd, parquet_version v2)"),
-            False,
         )
-        peer("Polars, long, default", long.write_parquet, False)
-        peer("pyarrow, long, default", lambda p: pq.write_table(arrow_long, p), False)
+        peer("Polars, long, default", long.write_parquet)
+        peer("pyarrow, long, default", lambda p: pq.write_table(arrow_long, p))
         peer("Polars, wide, default", wide.write_parquet)
         peer("pyarrow, wide, default", lambda p: pq.write_table(arrow_wide, p))
         (folder / "made").write_text("made")
         batches = list(as_batches(wide))
         reader = Reader(
             name="made",
-            recognise=lambda head, context: Match(confidence=1.0, rule="made"),
-            read=lambda source, context: iter(batches),
+            recognise=lambda *_: Match(confidence=1.0, rule="made"),
+            read=lambda *_: iter(batches),
         )
         store = wb.open(folder / "store")
         took = timed(lambda: store.ingest(folder / "made", readers=[reader]), 1)
-        paths = store._now.paths("gpu")
-        size = sum(Path(path).stat().st_size for path in paths)
+        paths = sorted((folder / "store" / "tables" / "gpu").rglob("*.parquet"))
+        size = sum(path.stat().st_size for path in paths)
         read = timed(lambda: [pl.read_parquet(path) for path in paths])
         columns = ", ".join(f'"{name}"' for name in wide.columns)
         exact = same(store.frame(f"select {columns} from gpu"), wide)

@@ -8,6 +8,7 @@ from uuid import uuid4
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from deltalake.exceptions import DeltaError
 
 from workbench.store import delta
 from workbench.store.layout import LEDGER, lock_file, table_folder
@@ -29,11 +30,10 @@ def append_ledger(root: Path, rows: pl.DataFrame) -> None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             pq.write_table(arrow, folder / name, compression="zstd")
-        except OSError as error:
+            file = delta.DataFile(path=name, bytes=(folder / name).stat().st_size, rows=arrow.num_rows)
+            delta.apply(folder, arrow.schema, [file])
+        except (OSError, DeltaError) as error:
             raise write_error(root, error) from None
-        delta.apply(
-            folder, arrow.schema, [delta.DataFile(path=name, bytes=(folder / name).stat().st_size, rows=arrow.num_rows)]
-        )
 
 
 def _plain(arrow: pa.Table) -> pa.Table:

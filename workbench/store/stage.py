@@ -102,7 +102,7 @@ class Stage:
     extra_labels: dict[tuple[int, int], set[int]] = field(default_factory=dict)
     first_us: int | None = None
     last_us: int | None = None
-    _bare_known: dict[tuple[str, str], bool] = field(default_factory=dict)
+    _routed: dict[tuple[str, str, str | None], tuple[str, int, bool]] = field(default_factory=dict)
     _routes: dict[str, int] = field(default_factory=lambda: {SAMPLES_LONG: 0})
 
     def __post_init__(self) -> None:
@@ -233,22 +233,22 @@ class Stage:
         columns = ("series", "metric", "host", "device_kind", "device", "labels", "unit", "kind")
         for place, metric, host, device_kind, device, written, unit, kind in series.select(columns).iter_rows():
             of, labels = device_kind or "host", written or "{}"
-            is_bare = self._bare(labels, of)
-            route = route_of(of, "{}" if is_bare else labels, kind, is_wide(of))
+            route, number, is_bare = self._routed.get((of, labels, kind)) or self._new_route(of, labels, kind)
             who = self.who.setdefault((host, device_kind, device), len(self.who))
             name = self.names.setdefault((metric or "", kind, unit or None, of, route), len(self.names))
             label = self.labels.setdefault(labels, len(self.labels))
             if is_bare and labels != "{}":
                 self.extra_labels.setdefault((who, name), set()).add(label)
-            rows.append((place, who, name, label, self._routes.setdefault(route, len(self._routes))))
+            rows.append((place, who, name, label, number))
         kinds = dict.fromkeys(("place", "who", "name", "label", "route"), pl.UInt32)
         return pl.DataFrame(rows, schema=kinds, orient="row")
 
-    def _bare(self, labels: str, of: str) -> bool:
-        key = (labels, of)
-        if key not in self._bare_known:
-            self._bare_known[key] = bare(labels, of)
-        return self._bare_known[key]
+    def _new_route(self, of: str, labels: str, kind: str | None) -> tuple[str, int, bool]:
+        is_bare = bare(labels, of)
+        route = route_of(of, "{}" if is_bare else labels, kind, is_wide(of))
+        found = (route, self._routes.setdefault(route, len(self._routes)), is_bare)
+        self._routed[of, labels, kind] = found
+        return found
 
     def skips_json(self) -> str:
         """Write what was passed over, by rule."""
