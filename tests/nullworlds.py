@@ -15,6 +15,8 @@ HOSTS, RACK_SIZE = 64, 8
 
 SERIES = ("iid", "ar90", "ar99", "random walk", "trend", "weak trend", "daily rhythm", "counter", "heavy tail")
 EVENTS = ("unrelated", "bursts", "fleet waves", "rack clusters", "lemon hosts", "shift change", "consequence")
+#: Not solved: the two traps together, and one cause of a whole rack behind both.
+UNSOLVED = ("fleet waves on lemon hosts", "one cause of a rack")
 
 
 def first_order(rng, phi, shape):
@@ -67,9 +69,9 @@ def _in_bursts(rng, count):
     return np.repeat(place, 5), np.repeat(start, 5) + rng.integers(0, HOUR_US // 2, count // 5 * 5)
 
 
-def _in_waves(rng, starts, count):
+def _in_waves(rng, starts, count, weight=None):
     """Each event on any host, in one of the half hours after ``starts``."""
-    return rng.integers(0, HOSTS, count), rng.choice(starts, count) + rng.integers(0, HOUR_US // 2, count)
+    return rng.choice(HOSTS, count, p=weight), rng.choice(starts, count) + rng.integers(0, HOUR_US // 2, count)
 
 
 def _in_racks(rng, clusters):
@@ -78,9 +80,11 @@ def _in_racks(rng, clusters):
     return place, np.repeat(start, RACK_SIZE) + rng.integers(0, HOUR_US // 6, place.size)
 
 
+LEMONS = np.where(np.arange(HOSTS) < 5, 20.0, 1.0) / (5 * 20.0 + HOSTS - 5)
+
+
 def _on_lemons(rng, count):
-    weight = np.where(np.arange(HOSTS) < 5, 20.0, 1.0)
-    return rng.choice(HOSTS, count, p=weight / weight.sum()), rng.integers(0, SPAN_US, count)
+    return rng.choice(HOSTS, count, p=LEMONS), rng.integers(0, SPAN_US, count)
 
 
 def _at_shift_change(rng, count, hour):
@@ -90,9 +94,13 @@ def _at_shift_change(rng, count, hour):
 
 def events(kind, rng, *, a=300, b=40):
     """Give a and b that have nothing to do with each other, or, for ``consequence``, the wrong way round."""
-    if kind == "fleet waves":
-        starts = rng.integers(0, SPAN_US - HOUR_US, 4)
-        pair = _in_waves(rng, starts, a), _in_waves(rng, starts + HOUR_US // 2, b)
+    if kind.startswith("fleet waves"):
+        starts, weight = rng.integers(0, SPAN_US - HOUR_US, 4), LEMONS if "lemon" in kind else None
+        pair = _in_waves(rng, starts, a, weight), _in_waves(rng, starts + HOUR_US // 2, b, weight)
+    elif kind == "one cause of a rack":
+        place, ts = _in_racks(rng, b // RACK_SIZE)
+        noise = _anywhere(rng, a)
+        pair = (np.append(noise[0], place), np.append(noise[1], ts)), (place, ts + HOUR_US // 3)
     elif kind == "rack clusters":
         pair = _in_racks(rng, a // RACK_SIZE), _in_racks(rng, b // RACK_SIZE)
     elif kind == "lemon hosts":
