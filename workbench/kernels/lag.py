@@ -129,21 +129,23 @@ def _part(values: Floats, block: slice) -> Floats:
 
 def _sums(x: Floats, y: Floats, lags: Ints, size: int) -> tuple[Floats, NDArray[np.bool_]]:
     """Give n and the sums of x, y, xx, yy, xy as (6, entity, lag), and whether both vary as (entity,)."""
-    values, masks = zip(*(_standard(one) for one in (x, y)), strict=True)
-    varies = np.asarray((values[0] != 0).any(axis=1) & (values[1] != 0).any(axis=1))
-    if all(bool(mask.all()) for mask in masks):
-        return _complete_sums(values[0], values[1], lags, size), varies
-    return _masked_sums(values, masks, lags, size), varies
+    (x, seen_x, varies_x), (y, seen_y, varies_y) = _standard(x), _standard(y)
+    varies = varies_x & varies_y
+    if seen_x.all() and seen_y.all():
+        return _complete_sums(x, y, lags, size), varies
+    return _masked_sums((x, y), (seen_x, seen_y), lags, size), varies
 
 
-def _standard(values: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+def _standard(values: Floats) -> tuple[Floats, NDArray[np.bool_], NDArray[np.bool_]]:
     """Give each row with mean 0 and sd 1 over what is seen, 0 elsewhere: keeps the digits of the sums."""
     seen = np.isfinite(values)
     centred = _centred(values, seen, seen.sum(axis=1))
-    largest = np.abs(centred).max(axis=1, initial=0.0)
-    centred /= np.where(largest > 0, largest, 1.0)[:, None]  # squares of huge values would overflow
-    scale = np.sqrt((centred * centred).sum(axis=1) / np.maximum(seen.sum(axis=1), 1))
-    return centred / np.where(scale > 0, scale, 1.0)[:, None], seen
+    largest = np.maximum(centred.max(axis=1, initial=0.0), -centred.min(axis=1, initial=0.0))
+    varies = np.asarray(largest > 0)
+    centred /= np.where(varies, largest, 1.0)[:, None]  # squares of huge values would overflow
+    scale = np.sqrt(np.einsum("et,et->e", centred, centred) / np.maximum(seen.sum(axis=1), 1))
+    centred /= np.where(varies, scale, 1.0)[:, None]
+    return centred, seen, varies
 
 
 def _masked_sums(values: tuple[Floats, ...], masks: tuple[NDArray[np.bool_], ...], lags: Ints, size: int) -> Floats:
@@ -171,11 +173,19 @@ def _complete_sums(x: Floats, y: Floats, lags: Ints, size: int) -> Floats:
         back = forward = np.zeros_like(lags)
     rows = [np.broadcast_to((width - back - forward).astype(np.float64), xy.shape)]
     for power in (1, 2):
-        for values, low, high in ((x, back, width - forward), (y, forward, width - back)):
-            total = np.zeros((values.shape[0], width + 1))
-            np.cumsum(values**power, axis=1, out=total[:, 1:])
-            rows.append(np.broadcast_to(total[:, high] - total[:, low], xy.shape))
+        for values, lost_first, lost_last in ((x, back, forward), (y, forward, back)):
+            sums = (values**power).sum(axis=1, keepdims=True) - _edge(values, lost_first, power)
+            rows.append(np.broadcast_to(sums - _edge(values[:, ::-1], lost_last, power), xy.shape))
     return np.stack([*rows, xy])
+
+
+def _edge(values: Floats, counts: Ints, power: int) -> Floats:
+    """Give the sum of the first so many cells of each row."""
+    longest = int(counts.max(initial=0))
+    total = np.zeros((values.shape[0], longest + 1))
+    np.cumsum(values[:, :longest] ** power, axis=1, out=total[:, 1:])
+    edge: Floats = total[:, counts]
+    return edge
 
 
 def _pearson(sums: Floats, varies: NDArray[np.bool_]) -> tuple[Floats, Ints, NDArray[np.bool_]]:
