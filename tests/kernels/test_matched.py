@@ -97,22 +97,36 @@ def test_inflation_is_the_variance_of_sums_over_copies():
     assert inflation(scores, offsets, pairs, matched_score(scores, offsets).variance) == pytest.approx(by_hand)
 
 
-def test_residuals_are_those_of_least_squares():
+def test_residuals_are_those_of_least_squares_with_a_constant_per_set():
     import statsmodels.api as sm
 
     rng = np.random.default_rng(4)
+    offsets = np.arange(0, 201, 10)
     raw = rng.normal(size=(200, 3))
     raw[5:15, 1] = np.nan
-    y = 2 * np.nan_to_num(raw[:, :1]) + rng.normal(size=(200, 2))
+    y = 2 * np.nan_to_num(raw[:, :1]) + rng.normal(size=(200, 2)) + 5.0 * rng.normal(size=20)[set_of(offsets)][:, None]
     columns = confounder_columns(raw)
     assert columns.shape == (200, 4)  # three, and one that marks the gaps
-    expected = np.stack([sm.OLS(y[:, k], sm.add_constant(columns)).fit().resid for k in range(2)], axis=1)
-    np.testing.assert_allclose(residualise(y, columns), expected, atol=1e-9)
+    dummies = np.eye(20)[set_of(offsets)]
+    expected = np.stack([sm.OLS(y[:, k], np.column_stack([columns, dummies])).fit().resid for k in range(2)], axis=1)
+    np.testing.assert_allclose(centre(residualise(y, columns, offsets), offsets), expected, atol=1e-9)
+
+
+def test_a_wave_of_the_fleet_gets_no_slope_on_the_load():
+    """A feature that is the same for every member of a set stays so, whatever the load does over time."""
+    rng = np.random.default_rng(5)
+    offsets = np.arange(0, 201, 10)
+    over_time = rng.normal(size=20)[set_of(offsets)][:, None]
+    load = over_time + 0.3 * rng.normal(size=(200, 1))
+    left = centre(residualise(over_time, confounder_columns(load), offsets), offsets)
+    assert np.abs(left).max() < 1e-12
 
 
 def test_a_feature_that_is_wholly_explained_is_nothing():
+    offsets = np.arange(0, 81, 10)
     load = np.random.default_rng(5).normal(size=(80, 1))
-    assert not residualise(3 * load + 1, confounder_columns(load)).any()
+    scores = winsorise(residualise(3 * load + 1, confounder_columns(load), offsets), ~case_mask(offsets))
+    assert np.abs(centre(scores, offsets)).max() < 1e-12
     assert confounder_columns(np.full((9, 2), np.nan)).shape == (9, 0)
 
 
