@@ -30,7 +30,7 @@ imports: install
 	$(BIN)/lint-imports --no-cache
 
 pytest: install
-	$(BIN)/python -m pytest -q -n $(PARALLEL) --dist loadgroup
+	$(BIN)/python -m pytest -q -n $(PARALLEL) --dist loadfile
 
 calibrate: install
 	$(BIN)/python benchmarks/calibrate_precursor.py

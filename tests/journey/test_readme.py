@@ -17,8 +17,6 @@ COMMANDS = [
 ]
 PYTHON = "\n".join(re.findall(r"```python\n(.*?)```", README, re.DOTALL))
 
-pytestmark = pytest.mark.xdist_group("readme")
-
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory):

@@ -38,7 +38,7 @@ def screen(
     source = existing_store(store)
     with progress("screen") as tell:
         result = run_screen(source, outcome=outcome, before=before, seed=seed, engine=engine, progress=tell)
-    if not write_json(findings_json(result.verdicts, source.version, seed, len(result.verdicts)), json):
+    if not write_json(findings_json(result.verdicts, source.version, seed, result.tested), json):
         show(verdict_table(result.verdicts))
     for verdict in result.verdicts:
         if verdict.word == "SUPPORTED":
