@@ -120,3 +120,15 @@ def test_two_dumps_of_one_job_tell_of_one_run(store, write, load):
     write("b", f"J 7 {T0} {T0 + 60} n1,n2 COMPLETED", f"J 7 {T0 + 100} - n2 RUNNING")
     load()
     assert store.jobs().select("job", "attempt", "state").rows() == [("7", 1, "COMPLETED"), ("7", 2, "RUNNING")]
+
+
+def test_events_that_two_overlapping_dumps_tell_are_there_once(store, write, load):
+    lines = [f"E {T0 + n} n1 - - log - line {n // 2 * 2}" for n in range(0, 10, 2)]
+    write("day1", *lines[:4], lines[3])  # the last line stands there twice: two events
+    write("day2", *lines[2:4], lines[3], lines[4], f"E {T0 + 2} n2 - - log - line 2")
+    load()
+    assert store.sql("select count(*) as n from events_told")["n"][0] == 10
+    counted = store.sql("select entity, ts, count(*) as n from events group by all order by all")["n"].to_list()
+    assert counted == [1, 1, 1, 2, 1, 1]
+    assert store.event_kinds()["count"].to_list() == [7]
+    assert store.info().told_again == 3

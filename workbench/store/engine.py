@@ -27,6 +27,8 @@ from workbench.store.tables import read_fixed
 __all__ = ["Engine", "Parameters", "ledger_paths"]
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None
+#: All events as told; ``events`` has each once.
+EVENTS_TOLD = "events_told"
 #: Below so many files a table is always read through one view.
 _FEW_FILES = 8
 #: Words of queries about the tables themselves: these see every view.
@@ -110,7 +112,7 @@ class Engine:
     def views(self) -> tuple[str, ...]:
         """Names of the views."""
         wide = [table for table in self._now.tables if is_wide(table)]
-        return (SAMPLES, *FIXED, LEDGER, *wide)
+        return (SAMPLES, *FIXED, EVENTS_TOLD, LEDGER, *wide)
 
     def _prepare(self, cursor: duckdb.DuckDBPyConnection, query: str, parameters: Parameters) -> None:
         """Make the views that a query names; those that it asks only a part of, for this query alone."""
@@ -158,9 +160,12 @@ class Engine:
     def _view(self, view: str, paths: Sequence[str]) -> str:
         if view == LEDGER:
             return _files_scan(self._ledger) if self._ledger else "select null::varchar as nothing where false"
+        if view == EVENTS_TOLD:
+            return self._told("events", self._now.paths("events"))
+        if view == "events":
+            return _once(self._told(view, paths))
         if view in FIXED:
-            columns = {name: _sql_type(kind) for name, kind in FIXED[view].items()}
-            return _fixed_view(view, columns, _scan(paths, columns), renamed=self._renamed)
+            return self._told(view, paths)
         mine = self.metrics.filter((pl.col("table") == view) & pl.col("column").is_not_null())
         metrics = {
             row["column"]: "bigint" if row["type"] == "int64" else "double" for row in mine.iter_rows(named=True)
@@ -168,6 +173,11 @@ class Engine:
         columns = {"ts": "timestamptz", "entity": "varchar", **metrics, "source": "varchar"}
         scan = _scan(paths, columns)
         return _with_new_names(scan, list(columns), "ts") if self._renamed else scan
+
+    def _told(self, table: str, paths: Sequence[str]) -> str:
+        """Write the view of a fixed table, with all that files told."""
+        columns = {name: _sql_type(kind) for name, kind in FIXED[table].items()}
+        return _fixed_view(table, columns, _scan(paths, columns), renamed=self._renamed)
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
@@ -255,6 +265,15 @@ def _fixed_view(table: str, columns: Mapping[str, str], scan: str, *, renamed: b
             f"from told where only_bare or not ({bare}) group by all"
         )
     return scan
+
+
+def _once(events: str) -> str:
+    """Leave out events that another file tells in the same words: dumps of one log overlap.
+
+    What one file tells several times, it tells of several events.
+    """
+    first = "min(source) over (partition by ts, entity, kind, code, message)"
+    return f"select * from ({events}) qualify source = {first}"
 
 
 def _jobs_view(scan: str) -> str:

@@ -37,6 +37,9 @@ union all select 'hosts of jobs', 'hosts with events', count(*), count(*) filter
 union all select 'hosts with samples', 'hosts of jobs', count(*), count(*) filter (host in (select host from ran)) from sampled where host <> ''
 union all select 'hosts with samples', 'hosts in racks', count(*), count(*) filter (host in (select host from placed)) from sampled where host <> ''
 """
+_EVENTS = (
+    "select kind, count(*)::bigint as count, min(ts) as first, max(ts) as last from events group by all order by all"
+)
 _COVERAGE = """
 with whole as (select min(start) as first, max("end") as last from observed)
 select what, count(distinct entity)::bigint as entities, min(start) as first, max("end") as last,
@@ -62,6 +65,8 @@ class StoreInfo:
         Events by kind.
     coverage : polars.DataFrame
         By table: entities, span, and how often somebody stopped looking.
+    told_again : int
+        Events that a second file told in the same words; ``events`` has them once.
     joins : polars.DataFrame
         Of the hosts that one source names, how many another source names too.
     """
@@ -74,6 +79,7 @@ class StoreInfo:
     events: pl.DataFrame
     coverage: pl.DataFrame
     joins: pl.DataFrame
+    told_again: int = 0
 
     @property
     def span(self) -> tuple[str, str] | None:
@@ -97,7 +103,11 @@ class StoreInfo:
         }
         facts = {"path": self.path, "version": self.version, "first": span[0], "last": span[1], **total}
         facts |= {"entities": int(self.kinds["count"].sum()), "unresolved": int(self.kinds["unresolved"].sum())}
-        facts |= {"metrics": self.metrics.height, "events": int(self.events["count"].sum())}
+        facts |= {
+            "metrics": self.metrics.height,
+            "events": int(self.events["count"].sum()),
+            "events told again": self.told_again,
+        }
         return pl.DataFrame({"what": list(facts), "value": [str(value) for value in facts.values()]})
 
     def to_json(self) -> dict[str, Any]:
@@ -132,11 +142,14 @@ def gather(engine: Engine, path: Path, version: str) -> StoreInfo:
         .group_by("kind")
         .agg(pl.len().cast(pl.Int64).alias("count"), pl.col("unresolved").sum())
     )
+    events = engine.ask(_EVENTS)
+    told = int(engine.ask("select count(*) as n from events_told")["n"][0])
     joins = engine.ask(_HOSTS).filter(pl.col("names") > 0)
     short = ("metric", "entity_kind", "unit", "kind", "interval_s", "series", "first", "last", "rows", "raw_names")
     return StoreInfo(
         path=str(path), version=version, sources=engine.ask(_SOURCES), kinds=kinds.sort("kind"), metrics=catalog(engine).select(short),
-        events=engine.ask("select kind, count(*)::bigint as count, min(ts) as first, max(ts) as last from events group by all order by all"),
+        events=events,
+        told_again=told - int(events["count"].sum()),
         coverage=engine.ask(_COVERAGE),
         joins=joins.with_columns((pl.col("found") / pl.col("names")).alias("rate")),
     )  # fmt: skip

@@ -111,7 +111,20 @@ FIXED: dict[str, pl.Schema] = {
 BY_DAY = frozenset({SAMPLES_LONG})
 _WIDE_NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")
 # Views and tables of ours, and what DuckDB keeps for itself.
-_TAKEN = {*FIXED, BATCHES, LEDGER, "samples", "information_schema", "pg_catalog", "main", "temp", "system"}
+_TAKEN = {
+    *FIXED,
+    BATCHES,
+    LEDGER,
+    "samples",
+    "samples_of",
+    "events_told",
+    "renames",
+    "information_schema",
+    "pg_catalog",
+    "main",
+    "temp",
+    "system",
+}
 
 
 def is_wide(kind: str) -> bool:

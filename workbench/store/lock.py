@@ -27,6 +27,8 @@ def held(path: Path, *, wait_s: float = 600.0) -> Iterator[None]:
     """
     end = time.monotonic() + wait_s
     while True:
+        if not path.parent.is_dir():
+            raise StoreError(f"The store {path.parent} is gone. Restore it from a copy, or name another one.")
         with try_hold(path) as mine:
             if mine:
                 yield
@@ -40,11 +42,14 @@ def held(path: Path, *, wait_s: float = 600.0) -> Iterator[None]:
 
 @contextmanager
 def try_hold(path: Path) -> Iterator[bool]:
-    """Take the lock if it is free; tell whether it was."""
+    """Take the lock if it is free; tell whether it was. False also where its folder has gone meanwhile."""
     import fcntl  # Unix; elsewhere stores are read, not written
 
     try:
         file = path.open("a")
+    except FileNotFoundError:
+        yield False
+        return
     except OSError as error:
         raise StoreError(
             f"Cannot write to {path.parent}: {error.strerror}. Choose a folder that you may write to."
