@@ -164,3 +164,9 @@ def test_hostile_text_is_shown_not_obeyed(tmp_path):
     assert "\u202e" not in shown.stdout
     assert "<script>" in shown.stdout
     assert "drop table events" in shown.stdout
+
+
+def test_a_dry_run_tells_and_leaves_nothing(tmp_path):
+    (tmp_path / "a.prom").write_text(exposition())
+    told(run("ingest", "a.prom", "--store", "s", "--dry-run", cwd=tmp_path), 0, "prometheus_text", "recognised")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.prom"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import tempfile
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -47,7 +48,9 @@ def ingest(
 ) -> int:
     """Load dumps into a store; the same content again is a no-op."""
     zones, fresh = _clocks(clock), not store.exists()
-    target = open_store(store, create=not dry_run)
+    if dry_run and fresh:
+        store = Path(tempfile.mkdtemp(prefix="workbench-dry-run-")) / store.name
+    target = open_store(store)
     try:
         with progress("ingest", unit_bytes=True) as tell:
             report = target.ingest(
@@ -57,6 +60,9 @@ def ingest(
         if fresh:
             shutil.rmtree(store)  # made a moment ago, and nothing came into it
         raise
+    finally:
+        if dry_run and fresh:
+            shutil.rmtree(store.parent)
     if not write_json(report.to_json(), json):
         _show_files(report.table())
     say(report.summary)
