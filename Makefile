@@ -35,6 +35,7 @@ pytest: install
 calibrate: install
 	$(BIN)/python benchmarks/calibrate_precursor.py
 	$(BIN)/python benchmarks/calibrate_lag.py
+	$(BIN)/python benchmarks/calibrate_coincidence.py
 
 bench: install
 	$(BIN)/python benchmarks/store_layout.py
