@@ -36,7 +36,8 @@ def test_no_known_name_is_left(store, tmp_path, ending):
 def test_the_same_name_has_the_same_stand_in_everywhere(store, tmp_path):
     facts = verify(wb.write_up(store, incident=incident(), to=tmp_path / "r.html", redact=True)).facts
     host = facts["incident"]["host"].rsplit("/", 1)[-1]
-    assert host == "host-04"
+    assert re.fullmatch(r"host-\d\d", host)
+    assert host != "host-04", "a stand-in that keeps the order of names would tell them"
     assert facts["incident"]["entity"].split("/")[1] == host
     assert any(row["entity"].endswith(host) for row in facts["timeline"]["events"])
     assert facts["timeline"]["jobs"][0]["job"] == "job-1"
@@ -57,12 +58,13 @@ def test_numbers_times_and_signals_stay(store, tmp_path):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("node1 node10 node1x", "host-1 host-2 node1x"),
-        ("/logs/node10/kern.log", "/logs/host-2/kern.log"),
-        ("node10-kern.log.gz", "host-2-kern.log.gz"),
-        ("NODE1.dc.example", "host-1.dc.example"),
+        ("node1 node10 node1x", "host-2 host-1 node1x"),
+        ("/logs/node10/kern.log", "/logs/host-1/kern.log"),
+        ("node10-kern.log.gz", "host-1-kern.log.gz"),
+        ("NODE1.dc.example", "host-2.dc.example"),
         ("user bob; job=77 jobid 78", "user user-1; job=job-1 jobid job-x"),
-        ("node1:0000:9b:00.0", "host-1:0000:9b:00.0"),
+        ("node1:0000:9b:00.0", "host-2:0000:9b:00.0"),
+        ("GPU Board Serial Number: 1650000000044", "GPU Board Serial Number: serial-x"),
         ("0000:9b:00.1 fell", "gpu-1 fell"),
         ("10 of 77 tested at 10.5", "10 of 77 tested at 10.5"),
     ],

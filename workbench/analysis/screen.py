@@ -67,6 +67,10 @@ class Screen:
     def __len__(self) -> int:
         return len(self.verdicts)
 
+    def __repr__(self) -> str:
+        found = ", ".join(v.signal for v in self.verdicts if v.reading is Reading.PRECURSOR) or "none"
+        return f"Screen of {len(self)} signals before {self.outcome}: SUPPORTED {found}; .table() lists all"
+
     def table(self) -> pl.DataFrame:
         """One row per signal, the strongest first; times in seconds, effects in sd of the controls."""
         rows = [

@@ -125,13 +125,13 @@ def _moved(evidence: Evidence, outcome: str) -> str:
     if math.isfinite(evidence.shift.mean):
         shift = f", by {evidence.shift.mean:+.1f} sd on average"
     return (
-        f"{evidence.info.name} {move} {span_text(evidence.near_s, evidence.far_s)} {outcome} than in "
+        f"Against its own past, {evidence.info.name} {move} {span_text(evidence.near_s, evidence.far_s)} {outcome} than "
         f"{evidence.controls} controls of the same minute{shift} ({evidence.sets} episodes)."
     )
 
 
 def _odds(evidence: Evidence, corrected: Corrected) -> str:
-    text = f"p = {evidence.p:.2g}, q = {corrected.q:.2g} over everything tested."
+    text = f"p = {evidence.p:.3g}, q = {corrected.q:.3g} over everything tested."
     if evidence.sets < MANY_EPISODES:
         text += f" With {evidence.sets} episodes the size is probably overestimated, up to twofold."
     return text
@@ -151,11 +151,16 @@ def _not_enough(evidence: Evidence, decision: Decision, *, outcome: str, tested:
     if decision.about:
         return f"Nothing can be said of {evidence.info.name} before {outcome}: {decision.about}."
     needed = enough_episodes(max(tested, 1), settings)
+    would = ", ".join(
+        f"before {share} % of episodes ({evidence.sets} are here, about {count} find it)"
+        if count > evidence.sets
+        else f"before {share} % of episodes would have been found with these"
+        for share, count in ((60, needed["share_60%"]), (30, needed["share_30%"]))
+    )
     size = f"{evidence.bound_u:.2f} sd" if math.isfinite(evidence.bound_u) else "any size"
     return (
         f"{evidence.info.name} before {outcome} stays open: p = {evidence.p:.2g}, effects up to {size} are possible with "
-        f"{evidence.sets} episodes. About {needed['share_60%']} would show a move of 2 sd before 60 % of them, "
-        f"{needed['share_30%']} before 30 %."
+        f"{evidence.sets} episodes. A move of 2 sd {would}."
     )
 
 

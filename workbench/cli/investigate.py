@@ -64,6 +64,10 @@ def judge(
         show(verdict_table(result.verdicts))
     for verdict in result.verdicts:
         say(verdict.sentence)
+        if verdict.expected and verdict.expected != verdict.word:
+            say(
+                f"{verdict.hypothesis or verdict.signal}: its file expects {verdict.expected}, the verdict is {verdict.word}"
+            )
     for name, reason in result.failed:
         say(f"{name} failed: {reason}")
     if junit is not None:

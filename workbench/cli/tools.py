@@ -14,7 +14,7 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from workbench.cli.common import JsonOption, SeedOption, existing_store, say, show, write_json
+from workbench.cli.common import JsonOption, existing_store, say, show, write_json
 from workbench.errors import UsageError
 
 __all__ = ["doctor", "lab", "register", "report", "simulate"]
@@ -39,8 +39,13 @@ _EXTRAS = {"distributed": "dask", "kaleido": "export", "playwright": "browser"}
 
 def report(
     store: Annotated[Path | None, typer.Option("--store", help="Folder of the store.")] = None,
-    incident: Annotated[str | None, typer.Option(help="Id of the incident, or its first letters.")] = None,
-    outcome: Annotated[str | None, typer.Option(help="Selector that finds the incident.")] = None,
+    incident: Annotated[
+        str | None, typer.Option(help="Id of the incident, or its first letters; needs --outcome.")
+    ] = None,
+    outcome: Annotated[
+        str | None,
+        typer.Option(help="Selector that finds the incident; the first one unless --incident names another."),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="File to write, .html or .md.")] = None,
     redact: Annotated[bool, typer.Option("--redact", help="Replace host, user and job names by stand-ins.")] = False,
     verify: Annotated[Path | None, typer.Option(help="Check that a write-up is unaltered.")] = None,
@@ -71,8 +76,8 @@ def report(
 
 def simulate(
     out: Annotated[Path, typer.Option(help="Folder to write; must be empty or new.")],
-    seed: SeedOption = 1,
-    scenario: Annotated[str, typer.Option(help="What to plant.")] = "first_incident",
+    seed: Annotated[int, typer.Option(help="Seed of every random draw.")] = 1,
+    scenario: Annotated[str, typer.Option(help="What to plant: first_incident, traps or null.")] = "first_incident",
     hosts: Annotated[
         int | None, typer.Option(help="Number of servers; the scenario's own number if not given.")
     ] = None,

@@ -146,6 +146,9 @@ class Ledger:
     rule: str
     provenance: Provenance
 
+    def __repr__(self) -> str:
+        return f"Ledger of {len(self)} entries; .table() lists them, .plot() draws what is left to spend"
+
     def __len__(self) -> int:
         return len(self.entries)
 

@@ -26,15 +26,15 @@ name = "ecc burst precedes loss"      # one line; must differ from the other nam
 #   { change = "host.power_w", over = "15m", below = -200 }  difference to the value one `over` earlier
 #   { event = "aer" }                                    events, by selector
 # Without above and below the signal is used as it is, with no threshold.
-when = { rate = "gpu.ecc_sbe_total", per = "1m", above = 5 }
+when = { rate = "gpu.ecc_sbe_total", per = "1m" }
 
-then = "xid:48,79,94,95"              # the outcome: kind[:code,code][@glob]
-within = "1h"                         # how long before the outcome to look
+then = "xid:48,94,95"                 # the outcome: kind[:code,code][@glob]
+within = "2h"                         # how long before; twice as long before that is the baseline
 # guard = "11m"                       # not looked at; left out: what recording, clocks and sampling ask for
 # adjust_for = ["gpu.power_w", "job.age"]  # beside load, temperature, job and rack
 controls = ["time_shift", "healthy_twin"]
 # smallest_effect = 0.33              # standard deviations that REFUTED must exclude
-# direction = "up"                    # up, down or either
+direction = "up"                      # up, down or either
 # scope = "gpu"                       # left out: as the catalogue says
 # expect = "SUPPORTED"                # a batch exits with 1 where the verdict is another
 # family = "ecc"                      # declared variants of one idea are corrected together

@@ -75,8 +75,20 @@ class Incidents(Sequence[Incident]):
     def __getitem__(self, index: int) -> Incident: ...
     @overload
     def __getitem__(self, index: slice) -> tuple[Incident, ...]: ...
-    def __getitem__(self, index: int | slice) -> Incident | tuple[Incident, ...]:
-        return self.items[index]
+    @overload
+    def __getitem__(self, index: str) -> Incident: ...
+    def __getitem__(self, index: int | slice | str) -> Incident | tuple[Incident, ...]:
+        return self.by_id(index) if isinstance(index, str) else self.items[index]
+
+    def __repr__(self) -> str:
+        span = f", {self.items[0].ts:%Y-%m-%d %H:%M} to {self.items[-1].ts:%Y-%m-%d %H:%M} UTC" if self.items else ""
+        return f"{len(self)} incidents of {self.outcome}{span}; .table() lists them"
+
+    def _repr_html_(self) -> str:
+        from workbench.figures.html import card_html, table_html
+
+        shown = self.table().select("id", "ts", "kind", "code", "entity", "rack", "job")
+        return card_html("Incidents", repr(self), parts=[table_html(shown.columns, shown.rows(), limit=30)])
 
     def __iter__(self) -> Iterator[Incident]:
         return iter(self.items)

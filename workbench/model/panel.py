@@ -66,6 +66,11 @@ class Panel:
             raise UnknownNameError("metric", name, self.metrics, "See panel.metrics.")
         return self.values[:, self.metrics.index(name), :]
 
+    def __repr__(self) -> str:
+        shape = f"{len(self.entities)} entities x {len(self.metrics)} metrics x {self.ts_us.size} cells of {self.step_s:g} s"
+        seen = f"{self.observed.mean():.0%} observed" if self.values.size else "empty"
+        return f"Panel: {shape}, {seen} ({', '.join(self.metrics[:6])}{', ...' if len(self.metrics) > 6 else ''})"
+
     def table(self) -> pl.DataFrame:
         """One row per observed cell: ts, entity, metric, value, unit."""
         who, what, when = np.nonzero(self.observed)

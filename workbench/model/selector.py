@@ -73,13 +73,23 @@ class Selector:
         return f"{self.kind}{codes}" + (f"@{self.where}" if self.where else "")
 
 
-def event(kind: str, *, codes: Iterable[int | str] = (), at: str | None = None) -> Selector:
+def event(kind: str, *, codes: int | str | Iterable[int | str] = (), at: str | None = None) -> Selector:
     """Name events by kind, codes and place; nothing is read yet.
+
+    Parameters
+    ----------
+    kind : str
+        Such as ``xid``; ``store.event_kinds()`` lists those that a store holds.
+    codes : code or several
+        Any of which will do; ``*`` stands for any letters. None: every code.
+    at : str, optional
+        Glob on the entity id, or on ``kind:name`` of the entity or of any ancestor: ``rack:r7``.
 
     Examples
     --------
     >>> event("job", codes=["NODE_FAIL"]).matches_code("NODE_FAIL")
     True
     """
-    written = f"{kind}:{','.join(str(code) for code in codes)}" if (codes := tuple(codes)) else kind
+    codes = (codes,) if isinstance(codes, (int, str)) else tuple(codes)
+    written = f"{kind}:{','.join(str(code) for code in codes)}" if codes else kind
     return Selector.parse(written + (f"@{at}" if at else ""))

@@ -177,3 +177,13 @@ class Verdict:
         if tail is not None:
             return f"{self.reading.value}{tail}{self.about}"
         return f"{self.reading.value}: {self.about}" if self.about else self.reading.value
+
+    def __repr__(self) -> str:
+        return f"{self.word} ({self.reading_text}): {self.sentence}"
+
+    def _repr_html_(self) -> str:
+        from workbench.figures.html import card_html
+
+        facts = [("episodes", self.episodes), ("tested", self.tested), ("p", f"{self.p:.3g}"), ("q", f"{self.q:.3g}")]
+        facts += [(name, state) for name, state in self.checks.items()]
+        return card_html(f"{self.word}: {self.reading_text}", self.sentence, facts=facts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -16,6 +17,7 @@ __all__ = ["Pseudonyms"]
 _TOKEN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
 _SPLIT = re.compile(r"([._\-])")
 _JOB = re.compile(r"(?i)(\bjob(?:[ _]?id)?\b[\s:=#]*)([0-9][\w.+\-]*)")
+_SERIAL = re.compile(r"(?i)(\bserial(?:[ _]?(?:number|no))?\b[\s:=#]*)([\w\-]*\d[\w\-]*)")
 _ADDRESS = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b")
 # Words that name nobody, though a host or user may be called so.
 _COMMON = frozenset(
@@ -27,7 +29,7 @@ class Pseudonyms:
     """Replaces known names by stand-ins such as ``host-003``; the same name always by the same one.
 
     Best effort over the names that the store knows: hosts with their other names and domains, other
-    entities, users, job names and job numbers, and IPv4 addresses. A name that
+    entities, users, job names and job numbers, serial numbers and IPv4 addresses. A name that
     stands nowhere but in free text is not known and stays: read the page before you pass it on.
     Names that are common words, numbers or single characters stay as well.
 
@@ -42,7 +44,7 @@ class Pseudonyms:
     --------
     >>> names = Pseudonyms({"host": ["node07", "node03"], "user": ["alice"]})
     >>> names.text("alice on node03.dc.example: job 8841 fell, see node03/gpu:0 from 10.0.0.7")
-    'user-1 on host-1.dc.example: job job-x fell, see host-1/gpu:0 from address-x'
+    'user-1 on host-2.dc.example: job job-x fell, see host-2/gpu:0 from address-x'
     """
 
     def __init__(self, names: Mapping[str, Iterable[str]], *, same: Mapping[str, str] | None = None) -> None:
@@ -86,7 +88,7 @@ class Pseudonyms:
         """Replace every known name in a text."""
         if self._odd is not None:
             text = self._odd.sub(lambda found: self._known[found[0].lower()], text)
-        text = _ADDRESS.sub("address-x", text)
+        text = _SERIAL.sub(lambda found: found[1] + "serial-x", _ADDRESS.sub("address-x", text))
         text = _JOB.sub(lambda found: found[1] + self._jobs.get(found[2], "job-x"), text)
         return _TOKEN.sub(lambda found: self._token(found[0]), text)
 
@@ -135,6 +137,6 @@ def _tells(name: str) -> bool:
 
 
 def _numbered(kind: str, names: Iterable[str]) -> dict[str, str]:
-    ordered = sorted(set(names))
+    ordered = sorted(set(names), key=lambda name: sha256(name.encode()).digest())  # no order that tells the name
     wide = len(str(len(ordered)))
     return {name: f"{kind}-{number:0{wide}d}" for number, name in enumerate(ordered, start=1)}
