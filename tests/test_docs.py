@@ -5,7 +5,12 @@ import re
 import pytest
 from shared import ROOT
 
-PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "data_samples" / "README.md"]
+PAGES = [
+    *sorted((ROOT / "docs").glob("*.md")),
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    ROOT / "data_samples" / "README.md",
+]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
