@@ -173,7 +173,7 @@ def test_azure_maintenance_rates_equal_the_published_truth():
                 assert found.holds
             else:
                 decoys.append(found.precursor.share)
-    # DOMAIN: share of failures with the error in the 24 h before, share of errors with the failure after
+    # Share of failures with the error in the 24 h before, share of errors with the failure after
     assert [round(recall[error], 3) for error in ERRORS] == [0.958, 0.988, 0.988, 0.977, 0.983]
     assert [precision[error] for error in ERRORS] == pytest.approx([0.187, 0.262, 0.309, 0.179, 0.497], abs=0.002)
     assert max(decoys) <= 0.117 + 5e-4
