@@ -6,13 +6,17 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from workbench.model.verdict import Effect, Verdict
+from workbench.model.verdict import Effect, Reading, Verdict
 from workbench.version import __version__
 
 __all__ = ["SCHEMA", "finding_json", "findings_json"]
 
 SCHEMA = "workbench.findings/1"
 CHECKS = ("guard", "placebo", "leave_one_out", "crossover", "reversed_time", "proxy")
+
+
+#: Readings that say what they are about: ``proxy of X``, ``confounded by X``.
+NAMED = (Reading.PROXY, Reading.CONFOUNDED)
 
 
 def findings_json(verdicts: Iterable[Verdict], store_version: str, seed: int, tested: int) -> dict[str, Any]:
@@ -74,7 +78,7 @@ def finding_json(verdict: Verdict, rank: int) -> dict[str, Any]:
         "feature": verdict.feature,
         "direction": verdict.direction,
         "verdict": str(verdict.word),
-        "reading": verdict.reading_text,
+        "reading": verdict.reading_text if verdict.reading in NAMED else verdict.reading.value,
         "p": _number(verdict.p),
         "q": _number(verdict.q),
         "bound_u": _number(verdict.bound_u),
@@ -92,7 +96,6 @@ def finding_json(verdict: Verdict, rank: int) -> dict[str, Any]:
         },
         "checks": {**dict.fromkeys(CHECKS, "not done"), **verdict.checks},
         "observed": {"cases": observed.cases, "controls": observed.controls, "coverage": _number(observed.coverage)},
-        "sentence": verdict.sentence,
     }
 
 
@@ -103,10 +106,6 @@ def _effect(effect: Effect) -> dict[str, float | None]:
         "high": _number(effect.high),
         "odds_ratio": _number(effect.odds_ratio),
         "odds_ratio_time_matched": _number(effect.odds_ratio_time_matched),
-        "shift_sd": _number(effect.shift_sd),
-        "shift_low_sd": _number(effect.shift_low),
-        "shift_high_sd": _number(effect.shift_high),
-        "shift_conditional_sd": _number(effect.shift_conditional_sd),
     }
 
 
