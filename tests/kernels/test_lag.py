@@ -68,10 +68,14 @@ def test_a_spike_of_any_size_does_not_drown_the_rest():
     assert np.isnan(fast[2]).all()
 
 
+# Thousandths: the square of 1e-200 is 0, and the loop, unlike the scaled sums, would see no spread.
+VALUES = st.integers(-(10**9), 10**9).map(lambda number: number / 1000) | st.just(np.nan)
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(
-        st.tuples(st.floats(-1e6, 1e6) | st.just(np.nan), st.floats(-1e6, 1e6) | st.just(np.nan)),
+        st.tuples(VALUES, VALUES),
         min_size=1,
         max_size=30,
     ),
