@@ -214,7 +214,8 @@ def apply_theme(fig: go.Figure, *, mode: Mode = "light") -> go.Figure:
         font={"family": "system-ui, sans-serif", "size": 13, "color": look.text},
         hoverlabel={"bgcolor": look.background, "bordercolor": look.muted, "font": {"color": look.text}},
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
-        margin={"l": 60, "r": 20, "t": 60, "b": 50},
+        title={"x": 0, "xref": "paper", "y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 10}},
+        margin={"l": 60, "r": 20, "t": 84, "b": 50},
     )
     fig.update_xaxes(**axis)
     fig.update_yaxes(**axis)
