@@ -19,6 +19,7 @@ BUILT_IN = (
     "kernel_log",
     "journald_json",
     "syslog",
+    "fabric_manager_log",
     "slurm_sacct",
     "parquet",
     "table",
