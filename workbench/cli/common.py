@@ -24,9 +24,11 @@ __all__ = ["JsonOption", "SeedOption", "StoreOption", "existing_store", "progres
 
 StoreOption = Annotated[Path, typer.Option("--store", help="Folder of the store.", show_default=False)]
 JsonOption = Annotated[str | None, typer.Option("--json", help="Write the answer as JSON to this file; - is stdout.")]
-SeedOption = Annotated[int, typer.Option("--seed", help="Seed of every random draw; recorded.", show_default=False)]
+SeedOption = Annotated[
+    int, typer.Option("--seed", min=0, max=2**63 - 1, help="Seed of every random draw; recorded.", show_default=False)
+]
 
-_stderr = Console(stderr=True, highlight=False, markup=False)
+_stderr = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 def say(text: str) -> None:
@@ -63,7 +65,7 @@ def show(frame: pl.DataFrame, *, title: str = "", limit: int = 60) -> None:
     for row in frame.head(limit).iter_rows():
         table.add_row(*(_cell(value) for value in row))
     width = None if sys.stdout.isatty() else 200
-    Console(highlight=False, markup=False, width=width).print(table)
+    Console(highlight=False, markup=False, emoji=False, width=width).print(table)
     if frame.height > limit:
         say(f"{frame.height - limit} more rows; use --json or workbench sql to see all")
 

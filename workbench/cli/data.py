@@ -107,7 +107,19 @@ def sql(
     out: Annotated[Path | None, typer.Option(help="Write to this file instead of stdout.")] = None,
 ) -> None:
     """Ask the store in DuckDB SQL (read-only)."""
-    frame = existing_store(store).sql(query)
+    source = existing_store(store)
+    if out is not None and out.resolve().is_relative_to(source.path.resolve()):
+        raise UsageError(f"{out} lies inside of the store; name a file outside of it.")
+    frame = source.sql(query)
+    try:
+        _answer(frame, form, out)
+    except OSError as error:
+        raise UsageError(
+            f"Cannot write {out}: {error.strerror or error}. Name a file in a folder that exists."
+        ) from None
+
+
+def _answer(frame: pl.DataFrame, form: SqlFormat, out: Path | None) -> None:
     if form is SqlFormat.table and out is None:
         show(frame, limit=200)
         return

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import UnknownNameError
+from workbench.errors import UnknownNameError, UsageError
 from workbench.execution import check_engine, map_tasks
 from workbench.hypotheses.ledger import LedgerEntry, ledger
 from workbench.hypotheses.question import rows_of, watched
@@ -33,6 +33,7 @@ __all__ = ["screen"]
 
 Progress = Callable[[float, float, str], None]
 _SCHEMA = "workbench.screen/1"
+_LONGEST_S = 3650 * 86_400.0
 _CHUNK = 16  # signals that another process measures at a time: it has to read the confounders first
 
 
@@ -96,7 +97,7 @@ def screen(  # noqa: PLR0913 -- the question (outcome, before, scope, signals), 
     check_engine(engine)
     asked = _Asked(
         outcome=outcome if isinstance(outcome, Selector) else Selector.parse(outcome),
-        before_s=parse_duration(before),
+        before_s=_window(before),
         seed=seed,
         scope=scope,
         signals=(signals,) if isinstance(signals, str) else tuple(signals),
@@ -118,6 +119,14 @@ def screen(  # noqa: PLR0913 -- the question (outcome, before, scope, signals), 
     )
     result = judge_evidence(evidence, str(asked.outcome), settings=Settings(), provenance=provenance)
     return _remembered(result, read, store) if record else result
+
+
+def _window(before: str | float) -> float:
+    """Give the seconds of a window that can be asked for."""
+    seconds = parse_duration(before)
+    if not 1e-3 <= seconds <= _LONGEST_S:
+        raise UsageError(f"before={before!r} is no window; expected from 1ms to 3650d, such as 2h.")
+    return seconds
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,6 +28,7 @@ ISO_PATTERN = r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 CLOCK_MISSING = "time without a zone: state the zone of this file (--clock GLOB=ZONE)"
 IMPOSSIBLE = "impossible time"
+_FARTHEST_MIN = 14 * 60  # no zone is farther from UTC
 _SKIPPED = "this local time does not exist: spring skips it"
 _MINUTE_US = 60_000_000
 
@@ -87,8 +88,9 @@ def iso_wall(date: pl.Expr, clock: pl.Expr, fraction: pl.Expr, offset: pl.Expr) 
         pl.Int64, strict=False
     )
     signed = pl.when(digits.str.starts_with("-")).then(-minutes).otherwise(minutes)
+    possible_offset = offset.is_null() | (offset == "Z") | (minutes <= _FARTHEST_MIN)
     return [
-        (moment.cast(pl.Int64) + fraction_us(fraction)).alias("wall"),
+        pl.when(possible_offset).then(moment.cast(pl.Int64) + fraction_us(fraction)).alias("wall"),
         (pl.when(offset == "Z").then(0).otherwise(signed) * _MINUTE_US).cast(pl.Int64).alias("offset"),
         resolution_us(fraction).alias("resolution"),
     ]

@@ -37,6 +37,8 @@ _ABOUT_TABLES = frozenset(
 )
 _SQL_TYPE = {pl.String(): "varchar", pl.Int64(): "bigint", pl.Float64(): "double", pl.Boolean(): "boolean"}
 
+_LAST_US = 253_402_300_799_999_999  # the end of year 9999
+
 
 class Engine:
     """Answers SQL on one snapshot.
@@ -93,14 +95,22 @@ class Engine:
             ) from None
         except (duckdb.IOException, duckdb.InternalException) as error:
             raise StoreError(
-                f"The store {self._now.root} cannot be read: {error}. See workbench store check."
+                f"The store {self._now.root} cannot be read: {error}. store.check() in Python names what is damaged."
             ) from None
         except duckdb.Error as error:
             raise UsageError(
                 f"The query does not work: {error}\nSee store.catalog() for metrics; views: {', '.join(self.views)}."
             ) from None
-        frame = pl.from_arrow(arrow)
+        try:
+            frame = pl.from_arrow(arrow)
+        except pl.exceptions.PolarsError as error:
+            raise UsageError(
+                f"The answer cannot be a table: {error}. Give each column a name of its own, and cast intervals to text."
+            ) from None
         assert isinstance(frame, pl.DataFrame)
+        for name, kind in frame.schema.items():
+            if isinstance(kind, pl.Datetime) and (frame[name].to_physical().abs() > _LAST_US).any():
+                raise UsageError(f"Column {name} holds times before year 1 or after 9999; leave out infinity.")
         return frame
 
     def cursor(self) -> duckdb.DuckDBPyConnection:

@@ -64,7 +64,7 @@ def find_files(paths: Iterable[Path | str] | Path | str, *, inside: Path | None 
     found: dict[Path, Found] = {}
     for path in named:
         for one in _below(path) if path.is_dir() else [_one(path, path, path.name, root=None)]:
-            real = one.path.resolve()
+            real = Path(os.path.realpath(one.path))  # where resolve() raises on a link to itself, this does not
             if inside is None or not real.is_relative_to(inside.resolve()):
                 found.setdefault(real, one)
     if not found:
@@ -88,7 +88,7 @@ def _one(path: Path, shown: Path, relative: str, *, root: Path | None) -> Found:
     try:
         facts = path.stat()
         size = facts.st_size
-        if root is not None and path.is_symlink() and not path.resolve().is_relative_to(root.resolve()):
+        if root is not None and path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root.resolve()):
             trouble = "a link that leads out of the folder; name its target itself to read it"
         elif stat.S_ISDIR(facts.st_mode):
             trouble = "a link to a folder; name that folder itself to read it"
