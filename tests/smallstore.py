@@ -20,7 +20,7 @@ match = "kern/(?P<host>[^/]+)\\\\.log"
 """
 
 
-def exposition() -> str:
+def exposition(later_ms: int = 0) -> str:
     """Two hosts of two GPUs: power 500 + minute + 100 x gpu; errors rise by 6 a minute on GPU 1, reset at minute 30.
 
     node02 is silent from minute 20 to 29.
@@ -33,7 +33,7 @@ def exposition() -> str:
             for gpu in range(2):
                 who = f'gpu="{gpu}",UUID="GPU-{host}-{gpu}",pci_bus_id="00000000:{gpu + 1:02X}:00.0",Hostname="{host}"'
                 errors = 6 * (minute if minute < 30 else minute - 30) * gpu
-                stamp = T0_MS + 60_000 * minute
+                stamp = T0_MS + 60_000 * minute + later_ms
                 lines.append(f"DCGM_FI_DEV_POWER_USAGE{{{who}}} {500 + minute + 100 * gpu} {stamp}")
                 lines.append(f"DCGM_FI_DEV_ECC_SBE_VOL_TOTAL{{{who}}} {errors} {stamp}")
     return "\n".join(lines) + "\n"

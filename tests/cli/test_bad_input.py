@@ -1,31 +1,10 @@
 """What users get wrong: one clear message each (what, where, next step), the right exit code, nothing half-written."""
 
 import gzip
-import os
-import resource
-import subprocess
-import sys
 
 import pytest
+from commands import run, told
 from smallstore import exposition, small_store
-
-
-def run(*arguments, cwd, limit_bytes=None):
-    def shrink():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, limit_bytes))
-
-    return subprocess.run(
-        [sys.executable, "-m", "workbench", *map(str, arguments)],
-        cwd=cwd, capture_output=True, text=True, timeout=120, env={**os.environ, "COLUMNS": "200"},
-        preexec_fn=shrink if limit_bytes else None,
-    )  # fmt: skip
-
-
-def told(done, code, *words):
-    assert done.returncode == code, done.stderr + done.stdout
-    assert "Traceback" not in done.stderr
-    for word in words:
-        assert word in done.stderr + done.stdout, done.stderr + done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -170,3 +149,25 @@ def test_a_dry_run_tells_and_leaves_nothing(tmp_path):
     (tmp_path / "a.prom").write_text(exposition())
     told(run("ingest", "a.prom", "--store", "s", "--dry-run", cwd=tmp_path), 0, "prometheus_text", "recognised")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.prom"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("screen", "--outcome", "xid:79", "--seed", "1", "--before", "0s"), ("before='0s'", "1ms to 3650d")),
+        (("screen", "--outcome", "xid:79", "--seed", "1", "--before", "99999d"), ("3650d",)),
+        (("screen", "--outcome", "xid:79", "--seed", "-1"), ("--seed",)),
+        (("screen", "--outcome", "xid:79", "--seed", str(2**70)), ("--seed",)),
+        (("sql", "select 1 a, 2 a"), ("name of its own",)),
+        (("sql", "select 'infinity'::timestamptz t"), ("infinity",)),
+        (("sql", "select 1", "--out", "store/inside.csv", "--format", "csv"), ("inside of the store",)),
+        (("sql", "select 1", "--out", "no/such/folder.csv", "--format", "csv"), ("Cannot write no/such/folder.csv",)),
+    ],
+)
+def test_questions_that_cannot_be_asked_say_why(case, arguments, words):
+    told(run(*arguments, "--store", "store", cwd=case), 2, *words)
+
+
+def test_text_that_looks_like_an_emoji_stays_as_it_is(case):
+    done = run("sql", "select ':fire: [bold]x' as t", "--store", "store", cwd=case)
+    told(done, 0, ":fire: [bold]x")

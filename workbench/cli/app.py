@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from workbench.cli import data, investigate, tools
+from workbench.cli import data, investigate, tools, upkeep
 from workbench.cli.common import say
 from workbench.errors import WorkbenchError
 from workbench.version import __version__
@@ -26,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for module in (data, investigate, tools):
+for module in (data, investigate, tools, upkeep):
     module.register(app)
 
 
@@ -50,7 +50,8 @@ def main() -> None:
     try:
         code = app(standalone_mode=False)
     except typer.TyperException as error:
-        text = str(error)
+        format_message = getattr(error, "format_message", error.__str__)  # that of an option names the option
+        text = format_message()
         say(text if text.startswith("Usage:") else f"workbench: {text}\nSee workbench --help.")
         sys.exit(2)
     except (KeyboardInterrupt, typer.Abort):

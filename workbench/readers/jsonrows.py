@@ -19,6 +19,7 @@ from workbench.readers.source import HEAD_BYTES
 __all__ = ["JsonHead", "documents", "flat", "json_frame", "rows_frame", "sniff_json"]
 
 _WHOLE = 2**53
+_SURROGATE = r"\\u[dD][89a-fA-F]"  # Polars reads a lone one as NUL
 _MOST_KEYS = 5000
 _LABELS = ("labels", "tags")
 
@@ -199,7 +200,7 @@ def json_frame(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.Data
 def _at_once(text: pl.Series) -> pl.DataFrame | None:
     """Parse all lines together; None where they need more care than that."""
     fits = text.str.starts_with("{") & text.str.ends_with("}")
-    if not text.len() or not fits.all():
+    if not text.len() or not fits.all() or text.str.contains(_SURROGATE).any():
         return None
     data = "\n".join(text.to_list()).encode()
     try:

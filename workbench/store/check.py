@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from workbench.errors import StoreError
 from workbench.figures.text import escape
 from workbench.store import delta
 from workbench.store.delta import DataFile
@@ -71,29 +72,32 @@ def check(root: Path, now: Snapshot) -> StoreCheck:
     rows: list[dict[str, str]] = []
     count = 0
     for table in now.tables:
-        folder = table_folder(root, table)
-        for file in now.files(table):
-            count += 1
-            problem = _problem(folder / file.path, file)
-            if problem:
-                rows.append({"table": table, "file": file.path, "problem": problem, "next_step": _RESTORE})
-        if delta.latest_version(folder) != now.versions[table] and now.seq == snapshot(root).seq:
-            extra = {file.path for file in delta.files(folder)} ^ {file.path for file in now.files(table)}
-            rows += [
-                {"table": table, "file": path, "problem": "committed by a writer that died", "next_step": _NEXT_WRITE}
-                for path in sorted(extra)
-            ]
+        try:
+            found, problems = _looked_at(root, now, table)
+        except StoreError as error:
+            found, problems = 0, [_row(table, "_delta_log", str(error), _RESTORE)]
+        count += found
+        rows += problems
     staged = staging_folder(root)
     for path in sorted(staged.iterdir()) if staged.is_dir() else ():
-        rows.append(
-            {
-                "table": "",
-                "file": str(path.relative_to(root)),
-                "problem": "staged by another writer, alive or dead",
-                "next_step": _NEXT_WRITE,
-            }
-        )
+        rows.append(_row("", str(path.relative_to(root)), "staged by another writer, alive or dead", _NEXT_WRITE))
     return StoreCheck(path=str(root), version=str(now.seq), files=count, problems=pl.DataFrame(rows, schema=_SCHEMA))
+
+
+def _looked_at(root: Path, now: Snapshot, table: str) -> tuple[int, list[dict[str, str]]]:
+    """Give how many files a table has, and what is wrong with them."""
+    folder = table_folder(root, table)
+    files = now.files(table)
+    told = [(file.path, _problem(folder / file.path, file)) for file in files]
+    rows = [_row(table, path, problem, _RESTORE) for path, problem in told if problem]
+    if delta.latest_version(folder) != now.versions[table] and now.seq == snapshot(root).seq:
+        extra = {file.path for file in delta.files(folder)} ^ {file.path for file in files}
+        rows += [_row(table, path, "committed by a writer that died", _NEXT_WRITE) for path in sorted(extra)]
+    return len(files), rows
+
+
+def _row(table: str, file: str, problem: str, next_step: str) -> dict[str, str]:
+    return {"table": table, "file": file, "problem": problem, "next_step": next_step}
 
 
 def _problem(path: Path, file: DataFile) -> str:

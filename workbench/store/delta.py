@@ -62,8 +62,14 @@ def _open(folder: Path, version: int | None = None) -> DeltaTable:
     except (DeltaError, TableNotFoundError, OSError) as error:
         what = f"version {version} of table" if version is not None else "table"
         raise StoreError(
-            f"Cannot read {what} {folder.name} in {folder.parent.parent}: {error}. Restore the store from a copy."
+            f"Cannot read {what} {folder.name} in {folder.parent.parent}: {_first_line(error)}. "
+            f"Restore {folder.name}/_delta_log from a copy; workbench store check tells what else is damaged."
         ) from None
+
+
+def _first_line(error: Exception) -> str:
+    """Leave out the native backtrace that the library appends."""
+    return str(error).split("\n", 1)[0].split("Backtrace", 1)[0].rstrip(" .:")
 
 
 def latest_version(folder: Path) -> int:

@@ -95,7 +95,7 @@ class Engine:
             ) from None
         except (duckdb.IOException, duckdb.InternalException) as error:
             raise StoreError(
-                f"The store {self._now.root} cannot be read: {error}. store.check() in Python names what is damaged."
+                f"The store {self._now.root} cannot be read: {error}. workbench store check names what is damaged."
             ) from None
         except duckdb.Error as error:
             raise UsageError(

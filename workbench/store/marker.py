@@ -26,11 +26,15 @@ def require_layout(root: Path) -> None:
     """
     try:
         facts = json.loads((root / MARKER).read_text(encoding="utf-8"))
-        number = int(facts["format"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except OSError as error:
+        raise StoreError(f"Cannot read {root / MARKER}: {error.strerror}. Check the rights of the store.") from None
+    except (ValueError, RecursionError):
+        facts = None
+    number = facts.get("format") if isinstance(facts, dict) else None
+    if not isinstance(number, int) or isinstance(number, bool) or not isinstance(facts, dict):
         raise StoreError(
-            f"Cannot open the store {root}: {error}. Check its rights, or restore {MARKER} from a copy."
-        ) from None
+            f'{root / MARKER} is damaged: expected {{"format": {FORMAT}, ...}}. Restore it from a copy, or write that into it.'
+        )
     if number > FORMAT:
         raise StoreError(
             f"The store {root} has layout {number}; this version of workbench knows {FORMAT}. "
