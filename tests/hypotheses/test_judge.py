@@ -362,3 +362,8 @@ def test_an_event_may_be_claimed_by_a_selector_that_no_signal_is_named_after(sto
     )
     verdict = judge(claim("aer", name="aer precedes", when=wb.event("aer", codes=[48, 50])), store, seed=7)
     assert (verdict.signal, verdict.kind) == ("aer:48,50", "event")
+
+
+def test_swapped_arguments_are_named(store):
+    with pytest.raises(UsageError, match="takes the claim first"):
+        judge(store, claim("shift_60"), seed=7)

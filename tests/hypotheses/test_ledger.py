@@ -271,3 +271,15 @@ def test_types_of_the_ledger_are_frozen():
     with pytest.raises(AttributeError):
         ledger(MemoryStore()).rule = "lord"
     assert isinstance(ledger(MemoryStore()), Ledger)
+
+
+def test_numbers_of_entries_never_change():
+    first = row(REGISTERED, 1, ledger_id="r1", rows=None, rule=None)
+    store = stored(first, row(REGISTERED, 2, ledger_id="r2", rows=None, rule=None), row(MEASURED, 2, p=0.5))
+    before = {entry.hypothesis: entry.sequence for entry in ledger(store).entries}
+    assert before == {"h1": 1, "h2": 2}
+    for later in (row(MEASURED, 3, p=0.1), row(MEASURED, 1, p=0.2)):
+        store.append_ledger(rows_frame([later]))
+    after = {entry.hypothesis: entry.sequence for entry in ledger(store).entries}
+    assert after == {"h1": 1, "h2": 2, "h3": 3}
+    assert [entry.hypothesis for entry in ledger(store).entries] == ["h2", "h3", "h1"], "in order of their tests"

@@ -62,7 +62,7 @@ def test_it_says_what_happened_what_was_tested_and_what_is_not_known(page):
     text = _Page(page.read_text(encoding="utf-8")).text
     for part in (
         "xid 79 on c1/node03/gpu:GPU-0302",
-        "11 tested: 1 supported, 3 refuted, 7 undecided",
+        "11 signals screened: 1 supported, 3 refuted, 7 undecided",
         "it precedes the outcome, and is not explained by what was recorded",
         "34 incidents in 21 episodes; it moved before 61 % of them (95 %: 42 % to 78 %)",
         "21 cases and 210 controls entered the test; 97 % of their windows were observed",

@@ -240,4 +240,6 @@ def _why_untested(source: Source, sets: MatchedSets, windows: Windows) -> str:
     kept, members = sets.keep(usable)
     if not kept.sets:
         return "no case with two controls has enough data"
+    if source.is_event and np.ptp(features[members], axis=0).max() == 0:
+        return "none happened in these windows, neither before the outcomes nor elsewhere"
     return "it never moved" if np.ptp(features[members], axis=0).max() == 0 else "it hardly moved"

@@ -106,6 +106,10 @@ def lag_correlation(
     >>> found.lag_max_s, found.p == 1 / 549, found.holds
     (180.0, True, True)
     """
+    if not isinstance(panel, Panel):
+        raise UsageError(
+            f"lag_correlation takes a panel, such as wb.panel(store, [{x!r}, {y!r}]); this is a {type(panel).__name__}."
+        )
     _check_choices(method, transform)
     rows, values_x, values_y = _both(panel, x, y)
     half = int(parse_duration(max_lag) / panel.step_s + 1e-9)

@@ -43,6 +43,7 @@ def screen(
     for verdict in result.verdicts:
         if verdict.word == "SUPPORTED":
             say(verdict.sentence)
+    _say_known(result.verdicts, seed)
     if report is not None:
         _write(source, report, verdicts=result.verdicts)
 
@@ -60,7 +61,7 @@ def judge(
     source = existing_store(store)
     with progress("judge") as tell:
         result = run_batch(files, source, seed=seed, engine=engine, progress=tell)
-    if not write_json(result.findings(), json):
+    if not write_json(result.findings(), json) and result.verdicts:
         show(verdict_table(result.verdicts))
     for verdict in result.verdicts:
         say(verdict.sentence)
@@ -68,6 +69,7 @@ def judge(
             say(
                 f"{verdict.hypothesis or verdict.signal}: its file expects {verdict.expected}, the verdict is {verdict.word}"
             )
+    _say_known(result.verdicts, seed)
     for name, reason in result.failed:
         say(f"{name} failed: {reason}")
     if junit is not None:
@@ -75,6 +77,16 @@ def judge(
     if report is not None:
         _write(source, report, verdicts=result.verdicts)
     return result.exit_code
+
+
+def _say_known(verdicts: tuple[Verdict, ...], seed: int) -> None:
+    others = sorted({str(v.provenance.seed) for v in verdicts if v.provenance.seed not in (None, seed)})
+    known = sum(verdict.provenance.seed not in (None, seed) for verdict in verdicts)
+    if known:
+        say(
+            f"{known} of {len(verdicts)} were tested before on the same rows (seed {', '.join(others)}): "
+            "the first verdict stands, another seed is no new try."
+        )
 
 
 def verdict_table(verdicts: tuple[Verdict, ...]) -> pl.DataFrame:
@@ -95,7 +107,7 @@ def verdict_table(verdicts: tuple[Verdict, ...]) -> pl.DataFrame:
         }
         for v in verdicts
     ]
-    return pl.DataFrame(rows, infer_schema_length=None).fill_nan(None) if rows else pl.DataFrame({"verdict": []})
+    return pl.DataFrame(rows, infer_schema_length=None).fill_nan(None)
 
 
 def _write(source: object, to: Path, *, verdicts: tuple[Verdict, ...]) -> None:

@@ -70,6 +70,8 @@ def report(
     if outcome is not None:
         found = source.incidents(outcome)
         chosen = found[0] if incident is None else found.by_id(incident)
+        if incident is None and len(found) > 1:
+            say(f"{len(found)} incidents are found; this is the first, {chosen.id}. Name another with --incident.")
     say(f"written: {write_up(source, incident=chosen, to=out, redact=redact)}")
     return 0
 

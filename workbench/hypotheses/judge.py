@@ -79,6 +79,8 @@ def judge(
     WorkbenchError
         Whatever one claim of several met; the others are judged and written first.
     """
+    if isinstance(store, Hypothesis) or not isinstance(claim, (Hypothesis, Sequence)):
+        raise UsageError(f"judge(claim, store) takes the claim first; its first argument is a {type(claim).__name__}.")
     if isinstance(claim, Hypothesis):
         return _or_raise(judge_each([claim], store, seed=seed, progress=progress, engine=engine))[0]
     return _or_raise(judge_each(claim, store, seed=seed, progress=progress, engine=engine))

@@ -53,7 +53,8 @@ class LedgerEntry:
     id : str
         Short digest of the key; of the registration where nothing was read yet.
     sequence : int
-        Place in the ledger, from 1, in order of commits.
+        Number of the registration, from 1, in order of commits; it never changes. A number is
+        missing where a claim was judged before on the same rows: that is no new entry.
     time : datetime
         UTC, of the newest step.
     kind : str
@@ -278,30 +279,32 @@ def _entries(rows: Iterable[Mapping[str, Any]]) -> list[LedgerEntry]:
     registered: dict[str, datetime] = {}
     open_: dict[str, Mapping[str, Any]] = {}
     entries: dict[str, LedgerEntry] = {}
+    numbers: dict[str, int] = {}
     for row in rows:
         status, key = row["status"], row["ledger_id"]
+        numbers.setdefault(row["registration"], len(numbers) + 1)
         if status == REGISTERED:
             registered.setdefault(row["registration"], row["at"])
             open_.setdefault(row["registration"], row)
         elif status in (MEASURED, SCREENED) and key not in entries:
             open_.pop(row["registration"], None)
-            entries[key] = _entry(row, registered.get(row["registration"], row["at"]))
+            entries[key] = _entry(row, registered.get(row["registration"], row["at"]), numbers[row["registration"]])
         elif status == KNOWN and key in entries:
             open_.pop(row["registration"], None)
             entries[key] = replace(entries[key], versions=(*entries[key].versions, row["inputs"]))
         elif status == JUDGED and key in entries and entries[key].status != JUDGED:
             entries[key] = _judged(entries[key], row)
-    waiting = [_entry(row, row["at"]) for row in open_.values()]
-    return [replace(entry, sequence=number) for number, entry in enumerate([*entries.values(), *waiting], start=1)]
+    waiting = [_entry(row, row["at"], numbers[row["registration"]]) for row in open_.values()]
+    return [*entries.values(), *waiting]
 
 
-def _entry(row: Mapping[str, Any], registered_at: datetime) -> LedgerEntry:
+def _entry(row: Mapping[str, Any], registered_at: datetime, number: int) -> LedgerEntry:
     done = row["status"] == SCREENED
     named: dict[str, Any] = {name: row[name] or "" for name in _TEXTS}
     return LedgerEntry(
         **named,
         id=row["ledger_id"],
-        sequence=0,
+        sequence=number,
         time=row["at"],
         status=JUDGED if done else row["status"],
         versions=(row["inputs"] or "",),

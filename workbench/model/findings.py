@@ -29,6 +29,7 @@ def findings_json(verdicts: Iterable[Verdict], store_version: str, seed: int, te
     store_version : str
         Pins everything that was read.
     seed : int
+        Asked for; where all verdicts were given before with one other seed, that one is written.
     tested : int
         Signals or claims tested beside one another.
 
@@ -43,6 +44,9 @@ def findings_json(verdicts: Iterable[Verdict], store_version: str, seed: int, te
     >>> findings_json([], "case-042@3", 7, 0)["schema"]
     'workbench.findings/1'
     """
+    verdicts = tuple(verdicts)
+    seeds = {verdict.provenance.seed for verdict in verdicts if verdict.provenance.seed is not None}
+    (seed,) = seeds if len(seeds) == 1 else (seed,)
     return {
         "schema": SCHEMA,
         "workbench": __version__,

@@ -94,7 +94,11 @@ def meaning(verdict: Verdict) -> str:
 
 def needed(verdict: Verdict) -> str:
     """Say what would decide an undecided claim; "" where it is decided."""
-    return "" if verdict.word is not Word.UNDECIDED else _NEEDS.get(verdict.reading, "more data")
+    if verdict.word is not Word.UNDECIDED:
+        return ""
+    if verdict.checks.get("direction") == "failed":
+        return "a claim that names the other direction, judged on data that nobody has looked at yet"
+    return _NEEDS.get(verdict.reading, "more data")
 
 
 def check_words(name: str) -> str:
@@ -139,6 +143,17 @@ def tally(verdicts: Sequence[Verdict]) -> str:
     """
     if not verdicts:
         return "nothing was tested"
+    screened = [verdict for verdict in verdicts if verdict.hypothesis is None]
+    claims = [verdict for verdict in verdicts if verdict.hypothesis is not None]
+    told = [_counted(screened, "signal", "screened")] if screened else []
+    told += [_counted(claims, "claim", "judged")] if claims else []
+    known = {verdict.signal for verdict in screened}
+    again = sum(verdict.signal in known for verdict in claims)
+    note = f" ({again} on signals that were screened, too: no further finding)" if again else ""
+    return "; ".join(told) + note
+
+
+def _counted(verdicts: Sequence[Verdict], what: str, done: str) -> str:
     counts = {word: sum(verdict.word is word for verdict in verdicts) for word in Word}
     told = ", ".join(f"{count} {word.value.lower()}" for word, count in counts.items())
-    return f"{compact(float(len(verdicts)))} tested: {told}"
+    return f"{compact(float(len(verdicts)))} {what}{'' if len(verdicts) == 1 else 's'} {done}: {told}"
