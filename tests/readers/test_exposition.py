@@ -249,3 +249,69 @@ def test_lines_that_are_not_utf_8_are_refused_alone(tmp_path):
     reading = read_bytes(READER, b'a{b="\xff"} 1\na{b="\xc3\xa9"} 2\n', AT, tmp_path)
     assert reading.frame("samples").select("labels", "value").rows() == [('{"b":"é"}', 2.0)]
     assert reading.rejects().select("line", "reason").rows() == [(1, "not UTF-8")]
+
+
+def test_samples_behind_the_end_marker_belong_to_nothing(tmp_path):
+    text = b"up 1\n# EOF\n\nup 2\nx 3\n"
+    for size in (4, 4096):
+        reading = read_bytes(READER, text, AT, tmp_path, block_bytes=size)
+        assert reading.frame("samples")["value"].to_list() == [1.0]
+        assert reading.rejects().select("line", "reason").rows() == [
+            (line, "after the end marker (# EOF): only metadata begins another exposition") for line in (4, 5)
+        ]
+
+
+def test_scrapes_appended_behind_an_end_marker_are_read_and_told(tmp_path):
+    text = b"# TYPE a gauge\na 1 1700000000.0\n# EOF\n# TYPE a gauge\na 2 1700000010.0\n# EOF\n"
+    for size in (7, 4096):
+        reading = read_bytes(READER, text, AT, tmp_path, block_bytes=size)
+        assert reading.frame("samples")["value"].to_list() == [1.0, 2.0]
+        assert {note for note in reading.notes if "appended" in note} == {
+            "1 expositions follow the end marker of another (# EOF): scrapes were appended"
+        }
+
+
+def test_units_are_those_of_what_is_measured_not_of_counts(tmp_path):
+    text = (
+        b"# TYPE t_seconds histogram\n# UNIT t_seconds seconds\n# UNIT odd bytes\n"
+        b't_seconds_bucket{le="+Inf"} 4\nt_seconds_count 4\nt_seconds_sum 2.5 # {a="b"} 1\nt_seconds_created 1605281325.0\n'
+    )
+    reading = read_bytes(READER, text, AT, tmp_path)
+    units = dict(reading.frame("samples").select("metric", "unit").iter_rows())
+    assert units == {
+        "t_seconds_bucket": None,
+        "t_seconds_count": None,
+        "t_seconds_sum": "seconds",
+        "t_seconds_created": "s",
+    }
+    assert "UNIT of odd says bytes, which its name does not end with" in reading.notes
+    assert "OpenMetrics without # EOF at its end: the exposition may be cut" in reading.notes
+
+
+@pytest.mark.parametrize(
+    ("labels", "host"),
+    [
+        ('host="node-1",instance="10.0.0.9:9100"', "node-1"),
+        ('Hostname="node-2"', "node-2"),
+        ('node="node-3",host="virtual"', "node-3"),
+        ('host="shop.example/path"', None),
+        ('host="pod-1",pod="pod-1"', None),
+    ],
+)
+def test_a_label_that_names_a_host_names_it_outside_of_pods(tmp_path, labels, host):
+    reading = read_bytes(READER, f"some_metric{{{labels}}} 1\n".encode(), AT, tmp_path)
+    assert reading.frame("samples")["host"].to_list() == [host]
+
+
+@pytest.mark.parametrize(
+    ("labels", "device"),
+    [
+        ('host="n",gpu="3"', ("gpu", "3")),
+        ('host="n",device="mlx5_3",port="1"', ("port", "mlx5_3/1")),
+        ('host="n",device="sda"', ("host", None)),
+        ('host="n",gpu="all of them"', ("host", None)),
+    ],
+)
+def test_labels_of_any_exporter_name_devices_where_they_are_plain(tmp_path, labels, device):
+    reading = read_bytes(READER, f"some_metric{{{labels}}} 1\n".encode(), AT, tmp_path)
+    assert reading.frame("samples").select("device_kind", "device").rows() == [device]

@@ -84,7 +84,7 @@ def taken_apart(lines: pl.DataFrame, *, ascii_only: bool = False) -> Parsed:
     good = heads.filter(pl.col("head").str.contains(_HEAD))
     fits = split["more"].is_null() & (split["value"] != "").fill_null(value=False)
     if good.height < heads.height:
-        fits &= split["id"].is_in(good["id"])
+        fits &= split["id"].is_in(good["id"].implode())
     fast = split.select("line", "id", "value", "stamp", "text").filter(fits).sort("line")
     names, labels = _series_of(good)
     odd = pl.concat([lines.filter(~plain), split.filter(~fits).select("line", "text")]).sort("line")

@@ -6,7 +6,7 @@ import polars as pl
 
 from workbench.readers.stamps import possible
 
-__all__ = ["SeenSamples", "stamped", "valued"]
+__all__ = ["SeenSamples", "stamped", "stamped_ms", "valued"]
 
 _INT64_BLANK = 9223372036854775792  # 0x7ffffffffffffff0, then "not found" and so on
 _INT32_BLANK = 2147483632
@@ -123,6 +123,25 @@ def stamped(samples: pl.DataFrame, taken_at_us: int | None) -> pl.DataFrame:
     ).drop("whole")
 
 
+def stamped_ms(samples: pl.DataFrame, taken_at_us: int | None) -> pl.DataFrame:
+    """Turn ``stamp`` as written into UTC microseconds where the format knows nothing but milliseconds.
+
+    See :func:`stamped`; a line always has its own stamp here, so ``taken_at_us`` serves those that lost it.
+
+    Examples
+    --------
+    >>> stamped_ms(pl.DataFrame({"stamp": ["60000", "1796071498600", "1.5"]}), None)["ts"].to_list()
+    [60000000, 1796071498600000, None]
+    """
+    stamp = pl.col("stamp")
+    whole = stamp.cast(pl.Int64, strict=False)
+    us = pl.when(whole.abs() < 2**53).then(whole * 1000)
+    return samples.with_columns(
+        ts=pl.when(stamp.is_null()).then(pl.lit(taken_at_us, pl.Int64)).when(possible(us)).then(us),
+        seconds=pl.lit(value=False),
+    )
+
+
 class SeenSamples:
     """Which samples were met before: same series, same time.
 
@@ -168,9 +187,9 @@ class SeenSamples:
 
     def _judged(self, rows: pl.DataFrame, first: pl.Series) -> pl.Series:
         before = pl.concat([*self._parts, rows.select("place", "whole").clear()])
-        old = rows["place"].is_in(before["place"])
+        old = rows["place"].is_in(before["place"].implode())
         told_first = rows.filter(first & ~old)["whole"]
-        same = rows["whole"].is_in(before["whole"]) | rows["whole"].is_in(told_first)
+        same = rows["whole"].is_in(before["whole"].implode()) | rows["whole"].is_in(told_first.implode())
         return (
             pl.DataFrame({"new": first & ~old, "same": same})
             .select(pl.when("new").then(None).when("same").then(pl.lit("duplicate")).otherwise(pl.lit("conflict")))

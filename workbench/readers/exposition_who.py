@@ -17,15 +17,21 @@ from workbench.readers.text import json_object, json_text
 __all__ = ["alias_rows", "entity_rows", "label_json", "link_rows", "wide_labels", "who_of"]
 
 _GPU_ID = ("UUID", "gpu_uuid", "uuid")
-_NODE = ("node", "nodename", "node_name", "kubernetes_node")
-_POD = ("pod", "namespace", "container")
-_OTHER = ("Hostname", "instance", "gpu", "pci_bus_id", "device", "modelName", "GPU_I_ID", "GPU_I_PROFILE")
-_WANTED = (*_GPU_ID, *_NODE, *_POD, *_OTHER, "nvswitch", "nvlink", "port", "DCGM_FI_DRIVER_VERSION")
+_NODE = ("node", "nodename", "node_name", "kubernetes_node", "k8s.node.name")
+_POD = ("pod", "namespace", "container", "k8s.pod.name", "k8s.namespace.name")
+#: Labels that name a host, outside of pods.
+_HOST = ("Hostname", "hostname", "host", "host.name")
+_OTHER = ("instance", "gpu", "pci_bus_id", "device", "modelName", "GPU_I_ID", "GPU_I_PROFILE", "index", "name")
+_WANTED = (*_GPU_ID, *_NODE, *_POD, *_HOST, *_OTHER, "nvswitch", "nvlink", "port", "DCGM_FI_DRIVER_VERSION")
 _MANY_LABELS = 60  # beyond, a column a label costs more than sorting
 _NOWHERE = ("localhost", "127.0.0.1", "::1", "0.0.0.0", "")  # noqa: S104 - refused as a host, not bound
 #: Labels that say which device it is, and what it is like; by the kind of the device.
 _OF_GPU = (*_GPU_ID, "gpu", "pci_bus_id", "device", "modelName", "GPU_I_ID", "GPU_I_PROFILE", "nvlink")
 _OF_SWITCH = ("nvswitch", "nvlink", "device")
+_OF_TELEGRAF = ("index", "name")  # of its nvidia_smi input
+_TELEGRAF = "nvidia_smi_"
+_HOST_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+_HCA = r"^(?:mlx\d|ibp?\d|bnxt_re|efa_)\w*$"
 
 
 def wide_labels(names: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
@@ -75,9 +81,15 @@ def who_of(wide: pl.DataFrame, *, nodename: str | None, host: str | None) -> pl.
     address = pl.col("instance").str.extract(r"^\[?([^\[\]]*?)\]?(?::\d+)?$")
     address = pl.when(~address.is_in(_NOWHERE)).then(address)
     dcgm = pl.col("metric").str.starts_with("DCGM_")
-    written = pl.when(~pl.col("in_pod")).then(pl.coalesce(pl.when(dcgm).then("Hostname"), address))
+    labelled = [pl.when(pl.col(name).str.contains(_HOST_NAME)).then(name) for name in _HOST]
+    written = pl.when(~pl.col("in_pod")).then(pl.coalesce(*labelled, address))
     uuid = pl.coalesce(pl.when(pl.col(name).str.starts_with("GPU-")).then(name) for name in _GPU_ID)
-    gpu = uuid.fill_null(pl.when(dcgm).then("gpu"))
+    telegraf = pl.col("metric").str.starts_with(_TELEGRAF)
+    wide = wide.with_columns(
+        gpu=pl.coalesce("gpu", pl.when(telegraf).then("index")),
+        modelName=pl.coalesce("modelName", pl.when(telegraf).then("name")),
+    )
+    gpu = uuid.fill_null(pl.when(dcgm | pl.col("gpu").str.contains(r"^\d{1,3}$")).then("gpu"))
     return (
         wide.with_columns(
             host=pl.coalesce(*_NODE, written, pl.lit(nodename, pl.String), pl.lit(host, pl.String)),
@@ -97,7 +109,7 @@ def _device() -> list[pl.Expr]:
     )
     colon, slash, known = pl.lit(":"), pl.lit("/"), pl.col("device").is_not_null()
     slice_id, port = pl.col("GPU_I_ID"), pl.col("port")
-    fabric = metric.str.starts_with("node_infiniband_") & known
+    fabric = (metric.str.starts_with("node_infiniband_") & known) | device.str.contains(_HCA)
     network = metric.str.contains("^node_(?:network|ethtool)_") & known
     rules = (
         (switch.is_not_null() & nvlink.is_not_null(), "link", pl.concat_str(switch, colon, nvlink)),
@@ -137,18 +149,18 @@ def label_json(who: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
 
     A label goes where it became the host, the device, or an attribute of the device.
     """
-    used = labels.join(
-        who.select("id", "metric", "host", "address", "device_kind", "gpu_name", "Hostname", "in_pod"), on="id"
-    )
+    used = labels.join(who.select("id", "metric", "host", "address", "device_kind", "gpu_name"), on="id")
     label, value = pl.col("label"), pl.col("value")
     kind = pl.col("device_kind")
     of_gpu = pl.col("gpu_name").is_not_null() & (label.is_in(_OF_GPU) | label.str.starts_with("DCGM_FI_"))
+    telegraf = pl.col("metric").str.starts_with(_TELEGRAF) & label.is_in(_OF_TELEGRAF)
     gone = (
         (value == "")  # the same as no label
         | (label.is_in(_NODE) & (value == pl.col("host")))
-        | ((label == "Hostname") & (value == pl.col("host")))
+        | (label.is_in(_HOST) & (value == pl.col("host")))
         | ((label == "instance") & (pl.col("address") == pl.col("host")))
         | of_gpu
+        | (telegraf & pl.col("gpu_name").is_not_null())
         | (kind.is_in(["nvswitch", "link"]) & label.is_in(_OF_SWITCH))
         | (kind.is_in(["nic", "disk"]) & (label == "device"))
         | ((kind == "port") & label.is_in(["device", "port"]))

@@ -16,6 +16,7 @@ __all__ = ["BUILT_IN", "readers", "recognise"]
 #: One line a format; the order breaks ties.
 BUILT_IN = (
     "prometheus_text",
+    "promtool_tsdb_dump",
     "kernel_log",
     "journald_json",
     "syslog",
