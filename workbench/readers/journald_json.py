@@ -37,6 +37,7 @@ _FIELDS = (
     "_HOSTNAME",
     "PRIORITY",
     "SYSLOG_IDENTIFIER",
+    "SYSLOG_FACILITY",
     "_COMM",
     "SYSLOG_PID",
     "_PID",
@@ -76,9 +77,9 @@ def _batch(lines: Lines, host: str | None, grammar: KernelGrammar, seen: Seen) -
     good = timed.filter(pl.col("ts").is_not_null())
     fresh = seen.is_new(good.select(pl.col("__CURSOR").fill_null(text)).to_series())
     rows = _shaped(good.filter(fresh), host)
-    kernel = (rows["_TRANSPORT"] == "kernel").fill_null(value=False)
+    kernel = rows["kernel"]
     told = grammar.feed(rows.filter(kernel).select(LINE.names()).cast(LINE))
-    told = told_with(told, program_events(rows.filter(~kernel).drop("_TRANSPORT")))
+    told = told_with(told, program_events(rows.filter(~kernel).drop("kernel")))
     counts = {"blank": int(blank.sum()), "metadata": int(note.sum()), "duplicate": int((~fresh).sum())}
     return told.batch(skipped(counts), pl.concat([lines.rejects, odd, rejected(bad, _NO_TIME)]).sort("line"))
 
@@ -145,10 +146,18 @@ def _timed(records: pl.DataFrame) -> pl.DataFrame:
     received = whole["__REALTIME_TIMESTAMP"]
     delay = whole["__MONOTONIC_TIMESTAMP"] - whole["_SOURCE_MONOTONIC_TIMESTAMP"]
     known = pl.when(delay.is_between(0, _TOO_LATE_US)).then(delay).otherwise(0)
-    kernel = (pl.col("_TRANSPORT") == "kernel").fill_null(value=False)
+    kernel = _of_kernel()
     moment = pl.when(kernel).then(received).otherwise(whole["_SOURCE_REALTIME_TIMESTAMP"].fill_null(received))
     moment = pl.when(possible(moment)).then(moment)
     return records.with_columns(ts=moment, ts_low=moment - pl.when(kernel).then(known).otherwise(0), ts_high=moment)
+
+
+def _of_kernel() -> pl.Expr:
+    """Tell which records the kernel wrote: not those that a program wrote into its log."""
+    facility = pl.col("SYSLOG_FACILITY").fill_null("0") == "0"
+    forwarded = pl.col("_TRANSPORT").fill_null("syslog").is_in(["syslog", "journal"])
+    named = (pl.col("SYSLOG_IDENTIFIER") == "kernel").fill_null(value=False)
+    return ((pl.col("_TRANSPORT") == "kernel").fill_null(value=False) | (forwarded & named)) & facility
 
 
 def _shaped(records: pl.DataFrame, host: str | None) -> pl.DataFrame:
@@ -158,8 +167,8 @@ def _shaped(records: pl.DataFrame, host: str | None) -> pl.DataFrame:
         "ts",
         "ts_low",
         "ts_high",
-        "_TRANSPORT",
         "too_large",
+        kernel=_of_kernel(),
         host=pl.col("_HOSTNAME").fill_null(pl.lit(host, pl.String)),
         severity=severity_of(pl.col("PRIORITY").cast(pl.Int64, strict=False)),
         repeated=pl.lit(None, pl.Int64),

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from workbench.model.pci import normal_pci_column
+from workbench.readers.kernel_gpu import NVRM, ODD_XID, XID
 from workbench.readers.kernel_rules import PCI, typed
 
 __all__ = ["FAMILIES", "Family", "Fate", "Memory", "Row", "family_rows"]
@@ -163,6 +164,8 @@ def _place_gpu(rows: Iterable[Row], memory: Memory) -> list[Fate]:
             memory.groups[key] = [row.row, row.ts, row.code == "79"]
             uuid, serial = memory.names.get(key, (None, None))
             fates.append(Fate(row.row, "xid", row.device, uuid, serial))
+        elif row.role == "odd":
+            fates.append(Fate(row.row, "log"))
         elif row.role in ("lost", "lost_late"):
             fates.append(_lost(row, memory))
         else:
@@ -263,7 +266,8 @@ def _place_oom(rows: Iterable[Row], memory: Memory) -> list[Fate]:
     return fates
 
 
-_SWITCH = rf"(?P<switch>nvidia-nvswitch\d+): SXid \(PCI:(?P<device>{PCI})\): (?P<code>\d+), "
+_SWITCH = rf"^(?P<switch>nvidia-nvswitch\d+): SXid \(PCI:(?P<device>{PCI})\): (?P<code>[1-9][0-9]{{0,5}}), "
+_MCE = r"^(?:mce: )?(?:\{\d+\})?\[Hardware Error\]: "
 _AER_LINE = rf"^(?:\S+) (?P<device>{PCI}): (?:AER: )?\s*"
 _AER_WHAT = r"Correct(?:ed|able)|Uncorrect(?:ed|able) \((?:Non-)?Fatal\)"
 #: Lines that the memory report of an out-of-memory kill is made of.
@@ -278,21 +282,15 @@ _OOM_BLOCK = (
 
 FAMILIES = (
     Family(
-        find=r"NVRM: ",
+        find=NVRM,
         roles=(
-            (
-                "xid",
-                (
-                    rf"NVRM: Xid \((?:PCI:)?(?P<device>{PCI})(?:[ ,]+GPU-I:(?P<gpu_instance>\d+))?"
-                    r"(?:[ ,]+GPU-CI:(?P<compute_instance>\d+))?\): (?P<code>\d+)(?:, pid=(?:'?<unknown>'?|(?P<pid>\d+)))?"
-                    r"(?:, name=(?:<unknown>|(?P<name>[^,]*)))?"
-                ),
-            ),
-            ("uuid", rf"NVRM: GPU at (?:PCI:)?(?P<device>{PCI}): (?P<code>GPU-[0-9a-fA-F-]{{36}})"),
-            ("serial", r"NVRM: GPU Board Serial Number: (?P<code>\S+)"),
-            ("lost", rf"NVRM: GPU (?:at )?(?:PCI:)?(?P<device>{PCI}):? (?:GPU )?has fallen off the bus"),
-            ("named", rf"NVRM: The NVIDIA GPU (?P<device>{PCI})"),
-            ("lost_late", r"NVRM: .*fallen off the bus and is not responding"),
+            ("xid", XID),
+            ("odd", ODD_XID),
+            ("uuid", rf"^NVRM: GPU at (?:PCI:)?(?P<device>{PCI}): (?P<code>GPU-[0-9a-fA-F-]{{36}})"),
+            ("serial", r"^NVRM: GPU Board Serial Number: (?P<code>\S+)"),
+            ("lost", rf"^NVRM: GPU (?:at )?(?:PCI:)?(?P<device>{PCI}):? (?:GPU )?has fallen off the bus"),
+            ("named", rf"^NVRM: The NVIDIA GPU (?P<device>{PCI})"),
+            ("lost_late", r"^NVRM: .*fallen off the bus and is not responding"),
         ),
         place=_place_gpu,
         window_us=_SECOND,
@@ -350,17 +348,17 @@ FAMILIES = (
         roles=(
             ("firmware_first", r"^\{(?P<code>\d+)\}\[Hardware Error\]: Hardware error from APEI"),
             ("firmware", r"^\{(?P<code>\d+)\}\[Hardware Error\]: (?:event severity: (?P<event_severity>\w+))?"),
-            ("logged", r"\[Hardware Error\]: Machine check events logged"),
+            ("logged", _MCE + r"Machine check events logged"),
             (
                 "bank",
                 (
-                    r"\[Hardware Error\]: CPU (?P<cpu>\d+): Machine Check(?: Exception)?: \S+ Bank (?P<bank>\d+): "
+                    _MCE + r"CPU (?P<cpu>\d+): Machine Check(?: Exception)?: \S+ Bank (?P<bank>\d+): "
                     r"(?P<status>[0-9a-fA-F]+)"
                 ),
             ),
-            ("time", r"\[Hardware Error\]: PROCESSOR \S+ TIME (?P<time>\d+)"),
-            ("address", r"\[Hardware Error\]: TSC \S+ (?:ADDR (?P<address>[0-9a-fA-F]+))?"),
-            ("more", r"\[Hardware Error\]: "),
+            ("time", _MCE + r"PROCESSOR \S+ TIME (?P<time>\d+)"),
+            ("address", _MCE + r"TSC \S+ (?:ADDR (?P<address>[0-9a-fA-F]+))?"),
+            ("more", _MCE),
         ),
         place=_place_mce,
         window_us=_SECOND,

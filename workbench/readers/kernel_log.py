@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import polars as pl
 
@@ -16,8 +17,9 @@ from workbench.model.batch import Batch
 from workbench.model.context import Context
 from workbench.readers import stamps
 from workbench.readers.base import Match, Reader
-from workbench.readers.kernel_messages import LINE, KernelGrammar
-from workbench.readers.program_messages import severity_of
+from workbench.readers.kernel_lines import of_program, program_rows
+from workbench.readers.kernel_messages import LINE, KernelGrammar, Told
+from workbench.readers.program_messages import program_events, severity_of, told_with
 from workbench.readers.source import Source, damage_batches
 from workbench.readers.text import Lines, Seen, lines_of, matched_share, rejected, skipped
 from workbench.timebase import LocalClock, format_us
@@ -25,29 +27,38 @@ from workbench.timebase import LocalClock, format_us
 __all__ = ["READER"]
 
 _LEVEL = (
-    r"(?:<(?P<pri>\d{1,4})>|(?:kern|user|mail|daemon|auth|syslog|lpr|news|uucp|cron|authpriv|ftp|res\d+|local\d) *:"
+    r"(?:<(?P<pri>\d{1,4})>|(?P<facility>kern|user|mail|daemon|auth|syslog|lpr|news|uucp|cron|authpriv|ftp|res\d+|local\d) *:"
     r"(?P<level>[a-z]+) *: )?"
 )
 _CALLER = r"(?: ?\[ *[TC]\d+\])?(?: |$)"
 _WALL = (
-    r"\[(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?P<month>[A-Z][a-z]{2}) (?P<day>[ \d]\d) (?P<clock>\d\d:\d\d:\d\d) "
+    r"\[(?P<weekday>Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?P<month>[A-Z][a-z]{2}) (?P<day>[ \d]\d) (?P<clock>\d\d:\d\d:\d\d) "
     r"(?P<year>\d{4})\]"
 )
-_ISO = r"(?P<date>\d{4}-\d\d-\d\d)T(?P<time>\d\d:\d\d:\d\d),(?P<fraction>\d{6})(?P<offset>[+-]\d\d:\d\d)(?: |$)"
+_ISO = r"(?P<date>\d{4}-\d\d-\d\d)T(?P<time>\d\d:\d\d:\d\d),(?P<fraction>\d{6})(?P<offset>[+-]\d\d:\d\d)"
 #: The forms of a stamp; most files hold one of them.
 _FORMS = {
     "boot": rf"^(?P<prefix>{_LEVEL}\[ *(?P<boot>\d{{1,10}}\.\d{{6}})\]{_CALLER})",
     "wall": rf"^(?P<prefix>{_LEVEL}{_WALL}{_CALLER})",
-    "iso": rf"^(?P<prefix>{_LEVEL}{_ISO})",
+    "iso": rf"^(?P<prefix>{_LEVEL}{_ISO}{_CALLER})",
     "kmsg": r"^(?P<prefix>(?P<pri>\d{1,5}),\d+,(?P<boot>\d{1,18}),[-c+][^;]{0,200};)",
 }
 _PART = r"^(?:Panic|Oops|Emergency|Shutdown|Restart|Halt|Poweroff|Unknown)#\d+ Part\d+ ?$"
 _HEADER = rf"{_PART}|^dmesg-[\w-]+-\d+:$"
-_GLUED = r"\S ?\[ *\d{1,10}\.\d{6}\] "
+_ANY_STAMP = (
+    r"(?:\[ *\d{1,10}\.\d{6}\]|\[(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\]|"
+    r"(?:kern *:[a-z]+ *: )\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{6}[+-]\d\d:\d\d)"
+)
+_GLUED = rf"[^\s\"'`(] ?(?:<\d{{1,3}}>)?{_ANY_STAMP} "
+_SPLIT = re.compile(rf"(?<=[^\s\"'`(]) ?(?:<\d{{1,3}}>)?({_ANY_STAMP}) ")
 _MCE_TIME = r"\[Hardware Error\]: PROCESSOR \S+ TIME (\d{9,10}) "
 _BOOT_MISSING = "time since boot: state when this host booted (boot_at in a mapping file)"
 _OTHER_BOOT = "these lines count from another boot than the one before them: split the file at its 'Linux version' line"
 _NO_STAMP = "no kernel time stamp"
+_OTHER_WEEKDAY = "the day of the week does not fit the date"
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_JOURNAL_NOTE = r"^-- (?:Boot|Reboot|Logs begin|Journal begins|No entries|Journal end)\b"
+_JOURNAL = r"^(?P<tag>(?P<own>[A-Za-z0-9][A-Za-z0-9_.-]{0,99}) kernel: )"
 _DRIFT = {
     "boot": "times are the stated boot plus uptime: suspends and steps of the clock since boot are not in them",
     "wall": "times are of dmesg -T: whole seconds, off by what suspends and steps of the clock added since boot",
@@ -62,6 +73,7 @@ _NOTHING = pl.DataFrame(
         "prefix": pl.String,
         "pri": pl.String,
         "level": pl.String,
+        "facility": pl.String,
         "uptime": pl.Int64,
         "ts": pl.Int64,
         "ts_low": pl.Int64,
@@ -124,8 +136,16 @@ class _Log:
         counts, odd = self._unstamped(rest, timed)
         fresh = self._fresh(timed)
         counts["duplicate"] = int((~fresh).sum())
-        told = self._grammar.feed(_messages(timed.filter(fresh), self._context.host))
+        told = self._told(_messages(timed.filter(fresh), self._context.host))
         return told.batch(skipped(counts), pl.concat([*rejects, odd]).sort("line"))
+
+    def _told(self, rows: pl.DataFrame) -> Told:
+        """Let the kernel's own lines speak; what programs wrote between them stays what it is."""
+        programs = rows.select(of_program(pl.col("text"), pl.col("priority"), pl.col("facility"))).to_series()
+        told = self._grammar.feed(rows.filter(~programs).select(LINE.names()))
+        if not programs.any():
+            return told
+        return told_with(told, program_events(program_rows(rows.filter(programs).drop("priority", "facility"))))
 
     def end(self) -> Iterator[Batch]:
         """Tell what waited or was held back, and what the user should know."""
@@ -144,7 +164,7 @@ class _Log:
         kind = rest.select(
             pl.when(text.str.strip_chars() == "")
             .then(pl.lit("blank"))
-            .when(text.str.contains(_HEADER))
+            .when(text.str.contains(_HEADER) | text.str.contains(_JOURNAL_NOTE))
             .then(pl.lit("metadata"))
             .when(text.str.contains(r"^\s") & after)
             .then(pl.lit("continuation"))
@@ -159,7 +179,8 @@ class _Log:
         elif form == "wall":
             self._notes[_DRIFT["wall"]] = None
             none, second = pl.lit(None, pl.Int64), pl.lit(1_000_000, pl.Int64)
-            timed = stamps.to_utc(lines.with_columns(wall=_local_wall(), offset=none, resolution=second), self._clock)
+            walled = lines.with_columns(wall=_local_wall(), offset=none, resolution=second)
+            timed = _right_weekdays(stamps.to_utc(walled, self._clock), walled)
         else:
             parts = (pl.col(name) for name in ("date", "time", "fraction", "offset"))
             timed = stamps.to_utc(lines.with_columns(stamps.iso_wall(*parts)), self._clock)
@@ -219,35 +240,74 @@ def _local_wall() -> pl.Expr:
     return written.str.to_datetime("%Y-%m-%dT%H:%M:%S", time_unit="us", strict=False).cast(pl.Int64)
 
 
+def _right_weekdays(timed: pl.DataFrame, walled: pl.DataFrame) -> pl.DataFrame:
+    """Refuse stamps whose day of the week is of another date: one of the two is damaged."""
+    day = pl.from_epoch(walled["wall"], time_unit="us").dt.weekday() - 1
+    named = walled["weekday"].replace_strict({name: n for n, name in enumerate(_WEEKDAYS)}, return_dtype=pl.Int8)
+    other = (day != named).fill_null(value=False)
+    if not other.any():
+        return timed
+    return timed.with_columns(
+        reason=pl.when(other).then(pl.lit(_OTHER_WEEKDAY)).otherwise("reason"),
+        curable=pl.when(~other).then("curable"),
+    )
+
+
 def _messages(timed: pl.DataFrame, host: str | None) -> pl.DataFrame:
     """Shape timed lines for the grammar; two messages that share a line are taken apart."""
     missing = [pl.lit(None, kind).alias(name) for name, kind in _NOTHING.schema.items() if name not in timed.columns]
-    timed = timed.with_columns(missing)
-    level = severity_of(pl.col("pri").cast(pl.Int64, strict=False))
-    lines = timed.with_columns(
+    priority = pl.col("pri").cast(pl.Int64, strict=False)
+    lines = timed.with_columns(missing).with_columns(
         text=pl.col("text").str.strip_prefix(pl.col("prefix")),
-        severity=level.fill_null(pl.col("level")),
+        priority=priority,
+        severity=severity_of(priority).fill_null(pl.col("level")),
         host=pl.lit(host, pl.String),
         repeated=pl.lit(None, pl.Int64),
         extra=pl.lit(value=False),
     )
-    glued = lines["text"].str.contains(_GLUED) & lines["uptime"].is_not_null()
-    return (_unglued(lines, glued) if glued.any() else lines).select(LINE.names()).cast(LINE)
+    if lines["text"].str.contains(" kernel: ", literal=True).any():  # journalctl -o short-monotonic names the host
+        own = lines.with_columns(pl.col("text").str.extract_groups(_JOURNAL).struct.unnest())
+        message = pl.col("text").str.strip_prefix(pl.col("tag").fill_null(""))
+        lines = own.with_columns(text=message, host=pl.coalesce("own", "host")).drop("tag", "own")
+    stamped = lines["text"].str.contains(_GLUED)
+    if stamped.any():
+        lines = _unglued(
+            lines,
+            stamped & ~lines.select(of_program(pl.col("text"), pl.col("priority"), pl.col("facility"))).to_series(),
+        )
+    return lines.select(*LINE.names(), "priority", "facility").cast(
+        LINE | {"priority": pl.Int64(), "facility": pl.String()}
+    )
 
 
 def _unglued(lines: pl.DataFrame, glued: pl.Series) -> pl.DataFrame:
     """Take apart lines such as ``[1.000000] one[1.000002] two``: a newline was lost between them."""
     parts = []
     for row in lines.filter(glued).iter_rows(named=True):
-        texts = re.split(r"(?<=\S) ?\[ *(\d{1,10})\.(\d{6})\] ", row["text"])
-        parts.append({**row, "text": texts[0]})
-        for second, micro, text in zip(texts[1::3], texts[2::3], texts[3::3], strict=True):
-            later = int(second) * 1_000_000 + int(micro) - row["uptime"]
-            times = {name: row[name] + later for name in ("ts", "ts_low", "ts_high")}
+        first, *later = _SPLIT.split(row["text"])
+        parts.append({**row, "text": first})
+        begun = row["uptime"] if row["uptime"] is not None else _stamp_us(row["prefix"])
+        for stamp, text in zip(later[::2], later[1::2], strict=True):
+            told = _stamp_us(stamp)
+            after = 0 if told is None or begun is None else told - begun
+            times = {name: row[name] + after for name in ("ts", "ts_low", "ts_high")}
             parts.append({**row, **times, "text": text, "extra": True})
     return pl.concat([lines.filter(~glued), pl.DataFrame(parts, schema=lines.schema)]).sort(
         "order", maintain_order=True
     )
+
+
+def _stamp_us(text: str) -> int | None:
+    """Give the time in a stamp, to be compared with others of its form alone; None where there is none."""
+    if found := re.search(r"\[ *(\d{1,10})\.(\d{6})\]", text):
+        return int(found[1]) * 1_000_000 + int(found[2])
+    pattern = "%b %d %H:%M:%S %Y" if "[" in text else "%Y-%m-%dT%H:%M:%S,%f%z"
+    try:
+        moment = datetime.strptime(re.sub(r".*\[\w{3} |^.* : (?=\d{4}-)|[\] ]*$", "", text), pattern)  # noqa: DTZ007
+    except ValueError:
+        return None
+    since = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return round(since.timestamp() * 1_000_000)
 
 
 def _boot_hints(lines: pl.DataFrame) -> list[str]:

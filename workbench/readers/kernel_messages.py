@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import polars as pl
 
 from workbench.model import frames
 from workbench.model.batch import Batch
+from workbench.readers.kernel_gpu import ODD_XID_NOTE, xid_details
 from workbench.readers.kernel_groups import FAMILIES, Family, Fate, Memory, Row, family_rows
+from workbench.readers.kernel_lines import one_message_a_line
 from workbench.readers.kernel_rules import LINE_RULES, parsed
 from workbench.readers.text import json_object
 
@@ -37,12 +40,12 @@ LINE = pl.Schema(
 _BASE = {*LINE, "row", "role", "kind", "code", "device", "device_kind"}
 _CANDIDATE = "|".join(
     [
-        r"NVRM: |SXid \(|AER: |PCIe Bus Error|error status/mask|TLP Header|   \[|\[Hardware Error\]|oom|ut of memory",
+        r"NVRM:|(?i:xid)|AER: |PCIe Bus Error|error status/mask|TLP Header|   \[|\[Hardware Error\]|oom|ut of memory",
         *(rule.find.replace("(", r"\(").replace("[", r"\[").replace("]", r"\]") for rule in LINE_RULES),
     ]
 )
 _LISTED = frozenset({"error"})  # attributes that one event may have many of
-_NVLINK_XIDS = ["74", *(str(code) for code in range(144, 151))]
+_ODD_XIDS = "some lines say NVRM: Xid in a spelling that is not known: they are events of kind log, with a note"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -55,6 +58,8 @@ class Told:
         As :data:`workbench.model.frames.EVENTS`, in the order of the lines.
     aliases : polars.DataFrame
         As :data:`workbench.model.frames.ALIASES`: names that one line gives to one device.
+    odd_xids : bool
+        Some lines say that they are Xids, and do not fit.
     rows, continuations : int
         Records that are events, and records that only tell more of one. An event that may go on
         is told, and counted, with a later block.
@@ -64,6 +69,7 @@ class Told:
     aliases: pl.DataFrame
     rows: int
     continuations: int
+    odd_xids: bool = False
 
     def batch(self, skips: pl.DataFrame, rejects: pl.DataFrame, notes: Sequence[str] = ()) -> Batch:
         """Make a batch of these lines and of those that the reader skipped or refused."""
@@ -77,7 +83,7 @@ class Told:
             aliases=self.aliases,
             skips=skips,
             rejects=rejects,
-            notes=tuple(notes),
+            notes=(*notes, _ODD_XIDS) if self.odd_xids else tuple(notes),
         )
 
 
@@ -97,7 +103,8 @@ class _Found:
         shaped = [events_frame(part) for part in parts]
         events = pl.concat(shaped).sort("row").drop("row") if shaped else frames.empty(frames.EVENTS)
         names = pl.concat([frames.empty(frames.ALIASES), *self.aliases, *drivers])
-        return Told(events=events, aliases=names, rows=rows, continuations=self.continuations)
+        odd = any("note" in part.columns and part["note"].null_count() < part.height for part in parts)
+        return Told(events=events, aliases=names, rows=rows, continuations=self.continuations, odd_xids=odd)
 
 
 @dataclass
@@ -126,12 +133,15 @@ class KernelGrammar:
         lines : polars.DataFrame
             In the shape of ``LINE``.
         """
+        candidate = _candidates(lines)
+        apart = one_message_a_line(lines, candidate)
+        if apart is not lines:
+            lines, candidate = apart, _candidates(apart)
         rows = pl.int_range(self._row, self._row + lines.height, dtype=pl.Int64, eager=True)
         self._row += lines.height
         lines = lines.with_columns(row=rows)
         last = lines.group_by("host").agg(pl.col("ts").last())
         self._latest.update(zip(last["host"].to_list(), last["ts"].to_list(), strict=True))
-        candidate = lines["text"].str.contains(_CANDIDATE).fill_null(value=False)
         if self._memories[-1].groups or lines["text"].str.contains("oom-killer", literal=True).any():
             candidate = lines["text"].is_not_null()
         found = _Found(plain=[lines.filter(~candidate)])
@@ -143,7 +153,7 @@ class KernelGrammar:
             if hits.height:
                 told = _backdated(parsed(hits, rule), rule.backdate)
                 found.told.append(told)
-                rest = rest.filter(~pl.col("row").is_in(told["row"].to_list()))
+                rest = _without(rest, told["row"])
         # The report of an out-of-memory kill is what no other rule knows.
         found.plain.append(self._family(len(FAMILIES) - 1, rest, found))
         return found.all_told()
@@ -168,8 +178,7 @@ class KernelGrammar:
         more = placed.filter(member)
         found.told += self._release(index, family, _event_columns(first, family), more)
         found.continuations += int((~more["extra"]).sum())
-        taken = pl.concat([first["row"], more["row"]]).to_list()
-        return lines.filter(~pl.col("row").is_in(taken))
+        return _without(lines, pl.concat([first["row"], more["row"]]))
 
     def _release(
         self, index: int, family: Family, first: pl.DataFrame, more: pl.DataFrame | None = None
@@ -189,6 +198,19 @@ class KernelGrammar:
         if still.height:
             self._held[index] = still
         return [events.filter(~waits)]
+
+
+def _without(lines: pl.DataFrame, taken: pl.Series) -> pl.DataFrame:
+    """Leave out lines that are told; ``row`` ascends."""
+    rows = lines["row"].to_numpy()
+    stays = np.ones(rows.size, dtype=bool)
+    stays[np.searchsorted(rows, taken.to_numpy())] = False
+    return lines.filter(pl.Series(stays))
+
+
+def _candidates(lines: pl.DataFrame) -> pl.Series:
+    """Tell which lines some rule may know."""
+    return lines["text"].str.contains(_CANDIDATE).fill_null(value=False)
 
 
 def _rows(found: pl.DataFrame) -> list[Row]:
@@ -216,8 +238,11 @@ def _event_columns(first: pl.DataFrame, family: Family) -> pl.DataFrame:
     elif family.device_kind == "host":
         code = pl.lit(None, pl.String)
     elif family.device_kind == "gpu":
-        first = first.with_columns(link=_nvlink())
-        code = pl.when(pl.col("role") == "xid").then(code)
+        odd = pl.col("role") == "odd"
+        first = first.with_columns(
+            code=pl.when(pl.col("role") == "xid").then(code), note=pl.when(odd).then(pl.lit(ODD_XID_NOTE))
+        )
+        first = xid_details(first)
     if "multiple" in first.columns:
         first = first.with_columns(multiple=pl.when(pl.col("multiple").is_not_null()).then(pl.lit(value=True)))
     device = pl.col("placed")
@@ -226,11 +251,6 @@ def _event_columns(first: pl.DataFrame, family: Family) -> pl.DataFrame:
         device=device,
         device_kind=pl.when(device.is_null()).then(pl.lit("host")).otherwise(pl.lit(family.device_kind)),
     ).drop("owner", "placed")
-
-
-def _nvlink() -> pl.Expr:
-    told = pl.col("text").str.extract(r"\b[Ll]ink (\d+)").cast(pl.Int64, strict=False)
-    return pl.when(pl.col("code").is_in(_NVLINK_XIDS)).then(told)
 
 
 def _enriched(events: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:

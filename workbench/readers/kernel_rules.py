@@ -159,11 +159,16 @@ LINE_RULES = (
     Rule(
         kind="lockup",
         find="soft lockup - CPU",
-        pattern=r"BUG: soft lockup - CPU#(?P<cpu>\d+) stuck for (?P<seconds>\d{1,7})s!(?: \[(?P<task>.+):(?P<pid>\d+)\])?",
+        pattern=r"^(?:NMI )?(?:watchdog: )?BUG: soft lockup - CPU#(?P<cpu>\d+) stuck for (?P<seconds>\d{1,7})s!(?: \[(?P<task>.+):(?P<pid>\d+)\])?",
         code="soft",
         backdate=1,
     ),
-    Rule(kind="lockup", find="hard LOCKUP", pattern=r"hard LOCKUP on cpu (?P<cpu>\d+)", code="hard"),
+    Rule(
+        kind="lockup",
+        find="hard LOCKUP",
+        pattern=r"^(?:NMI )?watchdog: (?:Watchdog detected )?hard LOCKUP on cpu (?P<cpu>\d+)",
+        code="hard",
+    ),
     Rule(
         kind="lockup",
         find="detected stall",
@@ -187,7 +192,7 @@ LINE_RULES = (
     Rule(
         kind="io_error",
         find="error, dev ",
-        pattern=r"(?P<code>I/O|critical \w+) error, dev (?P<device>[^\s,]+), sector (?P<sector>\d+)",
+        pattern=r"^(?:[\w.]+: )?(?P<code>I/O|critical \w+) error, dev (?P<device>[^\s,]+), sector (?P<sector>\d+)",
         device_kind="disk",
         codes={"I/O": "io", "critical medium": "medium", "critical target": "target", "critical space": "space"},
     ),
@@ -215,7 +220,7 @@ LINE_RULES = (
     Rule(
         kind="cpu_throttle",
         find="cpu clock throttled",
-        pattern=r"CPU(?P<cpu>\d+): (?P<code>Core|Package) temperature (?:is )?above threshold",
+        pattern=r"^(?:mce: )?CPU(?P<cpu>\d+): (?P<code>Core|Package) temperature (?:is )?above threshold",
     ),
     Rule(
         kind="log.lost",

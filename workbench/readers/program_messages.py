@@ -82,4 +82,5 @@ def told_with(kernel: Told, programs: pl.DataFrame) -> Told:
         aliases=kernel.aliases,
         rows=kernel.rows + programs.height,
         continuations=kernel.continuations,
+        odd_xids=kernel.odd_xids,
     )

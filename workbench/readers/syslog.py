@@ -33,7 +33,7 @@ _STRUCTURED = (
     r"^(?P<tag>(?P<program>\S{1,64}) (?P<pid>\S{1,128}) (?P<msgid>\S{1,64}) "
     r'(?P<sd>-|(?:\[(?:[^\]\\"]|\\.|"(?:[^"\\]|\\.)*")*\])+)(?: \x{FEFF}?|$))'
 )
-_KERNEL_STAMP = r"^\[ *\d{1,10}\.\d{6}\] ?"
+_KERNEL_STAMP = r"^\[ *\d{1,10}\.\d{6}\](?: ?\[ *[TC]\d+\])? ?"
 _JOURNAL_NOTE = r"^-- (?:Boot|Reboot|Logs begin|Journal begins|No entries|Journal end)\b"
 _NO_STAMP = "no syslog time stamp"
 _YEAR_MISSING = "time without a year: state the year of the first line (--year Y)"
@@ -175,7 +175,7 @@ def _named(timed: pl.DataFrame, host: str | None) -> pl.DataFrame:
     pri = pl.col("pri").cast(pl.Int64, strict=False)
     structured = rest["version"].is_not_null()
     parts = [_tagged(rest.filter(~structured), _TAG), _tagged(rest.filter(structured), _STRUCTURED)]
-    rows = pl.concat(parts, how="diagonal").sort("line")
+    rows = _untagged_kernel(pl.concat(parts, how="diagonal").sort("line"), pri)
     colon = pl.col("host").str.ends_with(":") & ~pl.col("text").str.contains(r"^last message repeated ")
     bare = pl.col("host").str.strip_suffix(":")
     rows = rows.with_columns(
@@ -190,7 +190,21 @@ def _named(timed: pl.DataFrame, host: str | None) -> pl.DataFrame:
         .then(pl.col("text").str.replace(_KERNEL_STAMP, ""))
         .otherwise("text"),
     )
-    return unrepeated(rows.drop("version"))
+    return unrepeated(rows.drop("version", "tag"))
+
+
+def _untagged_kernel(rows: pl.DataFrame, pri: pl.Expr) -> pl.DataFrame:
+    """Take lines of the kernel's facility without its tag for the kernel's: what seems a tag is text."""
+    facility = rows.select(
+        (pri < 8) & pl.col("version").is_null() & (pl.col("program") != "kernel").fill_null(value=True)
+    )
+    bare = facility.to_series().fill_null(value=False) & rows["pid"].is_null()
+    if not bare.any():
+        return rows
+    return rows.with_columns(
+        text=pl.when(bare).then(pl.concat_str(pl.col("tag").fill_null(""), "text")).otherwise("text"),
+        program=pl.when(bare).then(pl.lit("kernel")).otherwise("program"),
+    )
 
 
 def _tagged(rows: pl.DataFrame, pattern: str) -> pl.DataFrame:
@@ -199,7 +213,7 @@ def _tagged(rows: pl.DataFrame, pattern: str) -> pl.DataFrame:
     names = [name for name in ("program", "pid", "msgid", "sd") if name in caught.columns]
     given = [pl.when(pl.col(name) != "-").then(name).alias(name) for name in names]
     message = pl.col("text").str.strip_prefix(pl.col("tag").fill_null(""))
-    return caught.with_columns(*given, text=message).drop("tag")
+    return caught.with_columns(*given, text=message)
 
 
 READER = Reader(name="syslog", recognise=_recognise, read=_read)
