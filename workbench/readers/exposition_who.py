@@ -30,6 +30,7 @@ _OF_GPU = (*_GPU_ID, "gpu", "pci_bus_id", "device", "modelName", "GPU_I_ID", "GP
 _OF_SWITCH = ("nvswitch", "nvlink", "device")
 _OF_TELEGRAF = ("index", "name")  # of its nvidia_smi input
 _TELEGRAF = "nvidia_smi_"
+_SLURM = "slurm_nodes_"  # of its slurm input: the tag name is the node
 _HOST_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 _HCA = r"^(?:mlx\d|ibp?\d|bnxt_re|efa_)\w*$"
 
@@ -84,6 +85,7 @@ def who_of(wide: pl.DataFrame, *, nodename: str | None, host: str | None) -> pl.
     labelled = [pl.when(pl.col(name).str.contains(_HOST_NAME)).then(name) for name in _HOST]
     written = pl.when(~pl.col("in_pod")).then(pl.coalesce(*labelled, address))
     uuid = pl.coalesce(pl.when(pl.col(name).str.starts_with("GPU-")).then(name) for name in _GPU_ID)
+    node = pl.when(pl.col("metric").str.starts_with(_SLURM)).then("name")
     telegraf = pl.col("metric").str.starts_with(_TELEGRAF)
     wide = wide.with_columns(
         gpu=pl.coalesce("gpu", pl.when(telegraf).then("index")),
@@ -92,7 +94,7 @@ def who_of(wide: pl.DataFrame, *, nodename: str | None, host: str | None) -> pl.
     gpu = uuid.fill_null(pl.when(dcgm | pl.col("gpu").str.contains(r"^\d{1,3}$")).then("gpu"))
     return (
         wide.with_columns(
-            host=pl.coalesce(*_NODE, written, pl.lit(nodename, pl.String), pl.lit(host, pl.String)),
+            host=pl.coalesce(*_NODE, node, written, pl.lit(nodename, pl.String), pl.lit(host, pl.String)),
             address=address,
             uuid=uuid,
             gpu_name=gpu,
@@ -154,12 +156,14 @@ def label_json(who: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
     kind = pl.col("device_kind")
     of_gpu = pl.col("gpu_name").is_not_null() & (label.is_in(_OF_GPU) | label.str.starts_with("DCGM_FI_"))
     telegraf = pl.col("metric").str.starts_with(_TELEGRAF) & label.is_in(_OF_TELEGRAF)
+    slurm = pl.col("metric").str.starts_with(_SLURM) & (label == "name") & (value == pl.col("host"))
     gone = (
         (value == "")  # the same as no label
         | (label.is_in(_NODE) & (value == pl.col("host")))
         | (label.is_in(_HOST) & (value == pl.col("host")))
         | ((label == "instance") & (pl.col("address") == pl.col("host")))
         | of_gpu
+        | slurm
         | (telegraf & pl.col("gpu_name").is_not_null())
         | (kind.is_in(["nvswitch", "link"]) & label.is_in(_OF_SWITCH))
         | (kind.is_in(["nic", "disk"]) & (label == "device"))

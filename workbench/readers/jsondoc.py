@@ -13,7 +13,7 @@ import orjson
 from workbench.errors import DataError
 from workbench.readers.source import Source
 
-__all__ = ["LIMIT", "Document", "documents_of", "outer_keys"]
+__all__ = ["LIMIT", "Document", "documents_of", "outer_keys", "streamed"]
 
 #: Bytes of a file that is read whole. What is longer has to come as JSON lines.
 LIMIT = 64 * 1024 * 1024
@@ -75,6 +75,48 @@ def documents_of(source: Source, *, limit: int = LIMIT) -> Iterator[Document]:
         end = len(text) if broken == _PATIENCE else end
         yield Document(line=line, value=value, why=why, text=text[place : min(end, place + _SHOWN)])
         place = end
+
+
+def streamed(source: Source, *, limit: int = LIMIT) -> Iterator[Document]:
+    r"""Read the documents of a file, line by line where its first line is one; then ``source.damage`` is known.
+
+    JSON lines may be of any size this way. Blank lines are no documents.
+
+    Examples
+    --------
+    >>> import io
+    >>> source = Source(io.BytesIO(b'{"a": 1}\n\n{"a": \n{"a": 2}'))
+    >>> [(found.line, found.value) for found in streamed(source)]
+    [(1, {'a': 1}), (3, None), (4, {'a': 2})]
+    """
+    head = source.head().removeprefix(b"\xef\xbb\xbf").lstrip()
+    first = head.split(b"\n", 1)[0].strip()
+    if b"\n" not in head.rstrip() or not first.endswith((b"}", b"]")) or _of_line(1, first).why is not None:
+        yield from documents_of(source, limit=limit)
+        return
+    for block in source.blocks():
+        overlong = set(block.overlong)
+        for line, text in enumerate(block.text.removesuffix(b"\n").split(b"\n"), start=block.first_line):
+            if line in overlong:
+                yield Document(
+                    line=line, value=None, why="line is longer than 4 MiB", text=text.decode(errors="replace")
+                )
+            elif text.strip(b" \t\r\0"):
+                yield _of_line(line, text.strip(b" \t\r\0"))
+
+
+def _of_line(line: int, text: bytes) -> Document:
+    """Read a line that holds one document, or say why it does not."""
+    shown = text[:_SHOWN].decode(errors="backslashreplace")
+    try:
+        return Document(line=line, value=orjson.loads(text), why=None, text=shown)
+    except orjson.JSONDecodeError:
+        pass  # perhaps NaN, or bytes that are not UTF-8: the other decoder tells
+    whole = text.decode(errors="backslashreplace")
+    value, why, end = _decoded(json.JSONDecoder(parse_int=_whole), whole, 0)
+    if why is None and whole[end:].strip(" ,"):
+        value, why = None, f"no JSON: more text after the document at column {end + 1}"
+    return Document(line=line, value=value, why=why, text=shown)
 
 
 def _after(text: str, place: int) -> int:

@@ -17,6 +17,8 @@ __all__ = ["BUILT_IN", "readers", "recognise"]
 BUILT_IN = (
     "prometheus_text",
     "promtool_tsdb_dump",
+    "telegraf_json",
+    "influx_line_protocol",
     "kernel_log",
     "journald_json",
     "syslog",
