@@ -23,6 +23,7 @@ BUILT_IN = (
     "journald_json",
     "syslog",
     "fabric_manager_log",
+    "ipmi_sel",
     "slurm_sacct",
     "parquet",
     "table",
