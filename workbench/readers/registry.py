@@ -24,6 +24,8 @@ BUILT_IN = (
     "syslog",
     "fabric_manager_log",
     "ipmi_sel",
+    "ipmi_sel_info",
+    "ipmi_sensor",
     "slurm_sacct",
     "parquet",
     "table",
