@@ -56,7 +56,7 @@ def test_a_bad_file_does_not_lose_the_folder(tmp_path):
 
 def test_a_log_without_zone_waits_and_is_read_once_it_is_stated(tmp_path):
     (tmp_path / "old.log").write_text("Nov  2 03:14:01 node01 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1, lost\n")
-    told(run("ingest", "old.log", "--store", "s", cwd=tmp_path), 0, "1 rejected records wait for a time zone: --clock")
+    told(run("ingest", "old.log", "--store", "s", cwd=tmp_path), 4, "1 rejected records wait for a time zone: --clock")
     stated = run("ingest", "old.log", "--store", "s", "--clock", "*.log=Europe/Berlin", "--year", "2025", cwd=tmp_path)
     told(stated, 0, "0 rejected")
     asked = run("sql", "select ts from events", "--store", "s", "--format", "csv", cwd=tmp_path)
@@ -171,3 +171,10 @@ def test_questions_that_cannot_be_asked_say_why(case, arguments, words):
 def test_text_that_looks_like_an_emoji_stays_as_it_is(case):
     done = run("sql", "select ':fire: [bold]x' as t", "--store", "store", cwd=case)
     told(done, 0, ":fire: [bold]x")
+
+
+def test_an_empty_path_and_too_little_memory_are_refused_and_leave_no_store(tmp_path):
+    (tmp_path / "a.prom").write_text(exposition())
+    told(run("ingest", "", "--store", "s", cwd=tmp_path), 2, "path is empty")
+    told(run("ingest", "a.prom", "--store", "s", "--memory", "0", cwd=tmp_path), 2, "64MiB")
+    assert not (tmp_path / "s").exists()

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.errors import DataError
-from workbench.readers.source import MAX_LINE_BYTES, Source, damage_batches, open_source
+from workbench.readers.source import BLOCK_LINES, MAX_LINE_BYTES, Source, damage_batches, open_source
 from workbench.readers.streams import GzipStream, StreamDamageError, ZstdStream
 from workbench.readers.text import lines_of
 
@@ -51,7 +51,8 @@ def lines_in(data, block_bytes):
 def test_blocks_hold_the_lines_of_the_file_wherever_they_end(lines, ended, newline, block_bytes):
     lines = [line.rstrip("\r") for line in lines]
     data = newline.join(lines) + (newline if ended else "")
-    expected = data.replace("\r\n", "\n").split("\n")
+    old = "\n" not in data and data.count("\r") > 1
+    expected = data.replace("\r\n", "\n").replace("\r" if old else "", "\n" if old else "").split("\n")
     tail = expected.pop()
     whole, refused = lines_in(data.encode(), block_bytes)
     assert whole == list(enumerate(expected, start=1))
@@ -60,6 +61,62 @@ def test_blocks_hold_the_lines_of_the_file_wherever_they_end(lines, ended, newli
 
 def test_a_lone_return_is_part_of_its_line_and_the_mark_is_none():
     assert lines_in(b"\xef\xbb\xbf10%\r50%\r100%\nnext\r\n", 1000)[0] == [(1, "10%\r50%\r100%"), (2, "next")]
+
+
+@pytest.mark.parametrize("block_bytes", [3, 1000])
+def test_lines_that_end_in_a_lone_return_throughout_are_lines(block_bytes):
+    whole, refused = lines_in(b"a,b\r1,2\r\r3,4\r", block_bytes)
+    assert whole == [(1, "a,b"), (2, "1,2"), (3, ""), (4, "3,4")]
+    assert not refused
+
+
+def test_a_progress_bar_of_one_line_stays_one_line():
+    bar = b"".join(b"\r%d%%" % share for share in range(101))
+    assert lines_in(bar + b"\nnext\n", 1000)[0] == [(1, bar.decode()), (2, "next")]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_wide_characters_are_read_as_text(encoding, newline, tmp_path):
+    lines = [f"2026-03-01 line {number} of some text \u00e9" for number in range(5000)]
+    path = tmp_path / "wide.txt"
+    path.write_bytes((newline.join(lines) + newline).encode(encoding))
+    with open_source(path, block_bytes=1001) as source:
+        found = [text for block in source.blocks() for text in lines_of(block).frame["text"]]
+        assert "UTF-" in source.notes[0]
+    assert found == lines
+
+
+def test_lone_surrogates_and_half_a_character_are_shown_not_raised():
+    data = b"\xff\xfe" + "one\ntwo".encode("utf-16-le") + b"\x00\xd8" + "\n".encode("utf-16-le") + b"x"
+    text = b"".join(block.text for block in Source(io.BytesIO(data)).blocks())
+    assert text.startswith(b"one\ntwo\\x00\\xd8\n")
+
+
+def test_a_block_has_no_more_lines_than_columns_can_bear():
+    blocks = list(Source(io.BytesIO(b"\n" * (2 * BLOCK_LINES + 5))).blocks())
+    assert [(b.first_line, b.text.count(b"\n")) for b in blocks] == [
+        (1, BLOCK_LINES), (BLOCK_LINES + 1, BLOCK_LINES), (2 * BLOCK_LINES + 1, 5),
+    ]  # fmt: skip
+
+
+def test_blocks_of_zstd_before_the_cut_come_out():
+    packed = zstandard.compress(LINES * 3)
+    plain, damage = drained(ZstdStream(io.BytesIO(packed[: len(packed) // 2])))
+    assert len(plain) >= 3 * 131_072
+    assert (LINES * 3).startswith(plain)
+    assert damage == "zstd stream damaged: cut inside a frame"
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.ZstdCompressor(write_checksum=True).compress])
+def test_what_is_verified_ends_with_the_last_member_whose_checksum_holds(pack):
+    good, bad = pack(b"good\n" * 9), bytearray(pack(LINES))
+    bad[len(bad) // 2] ^= 0x10
+    stream = (GzipStream if pack is gzip.compress else ZstdStream)(io.BytesIO(good + bytes(bad)))
+    plain, damage = drained(stream)
+    assert plain.startswith(b"good\n" * 9)
+    assert damage
+    assert stream.verified == 45
 
 
 @pytest.mark.parametrize("block_bytes", [70_000, 3 * MAX_LINE_BYTES])

@@ -268,7 +268,7 @@ def test_what_is_no_store_is_refused_with_advice(tmp_path, what):
         "file": "is a file",
         "other folder": "not a store",
         "newer": "workbench 9.0",
-        "damaged": "restore",
+        "damaged": "Restore",
         "missing": "ingest PATH",
     }[what] in str(caught.value)
 

@@ -1,7 +1,8 @@
 """The command ``workbench``: reads arguments, calls the same functions as a notebook, prints, exits.
 
 Exit codes: 0 done (judge: all as expected), 1 a verdict is not as its file expects, 2 wrong use or
-nothing to work on, 3 interrupted (run it again, it resumes), 4 an item failed inside.
+nothing to work on, 3 interrupted (run it again, it resumes), 4 an item failed inside (of an ingest: a
+file is damaged, unreadable, or all that could have been a row of it was rejected).
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def _clocks(texts: list[str]) -> dict[str, str]:
 
 
 def ingest(
-    paths: Annotated[list[Path], typer.Argument(help="Files and folders of dumps.")],
+    paths: Annotated[list[str], typer.Argument(help="Files and folders of dumps.")],
     store: StoreOption,
     clock: ClockOption = [],  # noqa: B006 -- typer needs a literal default and copies it
     year: Annotated[int | None, typer.Option(help="Year of the first record, for stamps without one.")] = None,

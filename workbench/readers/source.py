@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +15,12 @@ import polars as pl
 from workbench.errors import DataError
 from workbench.model import frames
 from workbench.model.batch import Batch
+from workbench.readers.encoding import Decoder, decoder_for
 from workbench.readers.streams import ByteStream, StreamDamageError, decompressed
 
 __all__ = [
     "BLOCK_BYTES",
+    "BLOCK_LINES",
     "HEAD_BYTES",
     "MAX_LINE_BYTES",
     "Block",
@@ -30,6 +33,7 @@ __all__ = [
 HEAD_BYTES = 65_536
 MAX_LINE_BYTES = 4 * 1024 * 1024
 BLOCK_BYTES = 16 * 1024 * 1024
+BLOCK_LINES = 400_000
 _KEPT_OF_OVERLONG = 200
 _MARK = b"\xef\xbb\xbf"
 
@@ -52,8 +56,9 @@ class Block:
         1-based number of the first line here.
     text : bytes
         Whole lines, each with its newline unless ``unterminated``. A line ends at ``\n`` or
-        ``\r\n``, which is given as ``\n``. A lone ``\r`` (progress bars) is part of its line. The
-        UTF-8 byte-order mark at the start of the file is left out.
+        ``\r\n``, which is given as ``\n``. A lone ``\r`` (progress bars) is part of its line, unless
+        the file begins without any ``\n``: then lines end at ``\r``, likewise given as ``\n``. UTF-16
+        and UTF-32 are given as UTF-8. A byte-order mark at the start of the file is left out.
     unterminated : bool
         The block is the end of the file, one line without a newline: it may be cut.
     overlong : tuple of int
@@ -77,7 +82,8 @@ class Source:
     raw_bytes : int
         Size on disk, for progress.
     path : pathlib.Path or None
-        Present only where the file is plain: a library that needs a seekable file may open it.
+        Present only where the file is plain: a library that needs a seekable file may open it. It
+        holds the bytes as they are, where ``blocks`` may have decoded them.
     container : str
         ``plain``, ``gzip`` or ``zstd``.
     block_bytes : int
@@ -88,6 +94,8 @@ class Source:
     damage : Damage or None
         Known once the blocks have been read to their end. Whoever reads counts it as one more
         record, rejected: see :func:`damage_batches`.
+    notes : tuple of str
+        How the bytes were read, where that is not plain; known once the head is.
 
     Examples
     --------
@@ -110,6 +118,8 @@ class Source:
         self._block_bytes = block_bytes
         self._head = b""
         self._ended = False
+        self._decoder: Decoder | None = None
+        self.notes: tuple[str, ...] = ()
         self.raw_bytes = raw_bytes
         self.path = path
         self.container = container
@@ -149,9 +159,11 @@ class Source:
         rest = self._read(self._block_bytes).removeprefix(_MARK)
         while True:
             if end := rest.rfind(b"\n") + 1:
-                block = _block(line, rest[:end], overlong)
-                line, overlong, rest = line + block.text.count(b"\n"), False, rest[end:]
-                yield block
+                for text in _pieces(rest[:end]):
+                    block = _block(line, text, overlong)
+                    line, overlong = line + block.text.count(b"\n"), False
+                    yield block
+                rest = rest[end:]
             if len(rest) > MAX_LINE_BYTES + 1:  # perhaps with the return of a CRLF
                 overlong, rest = True, rest[:_KEPT_OF_OVERLONG] + self._skip_line()
             elif chunk := self._read(self._block_bytes):
@@ -162,6 +174,13 @@ class Source:
             self.damage = Damage(line=line, reason=self.damage.reason)
         if rest:
             yield _block(line, rest, overlong, unterminated=True)
+
+    def chunks(self) -> Iterator[bytes]:
+        """Give the content once, in pieces that end anywhere, for documents too large to hold; then ``damage`` is known."""
+        chunk = self._read(self._block_bytes).removeprefix(_MARK)
+        while chunk:
+            yield chunk
+            chunk = self._read(self._block_bytes)
 
     def read_all(self, limit: int) -> bytes:
         """Give the whole content, for formats that are one document; then ``damage`` is known.
@@ -186,21 +205,54 @@ class Source:
     def _read(self, size: int) -> bytes:
         """Consume ``size`` bytes or a little more, fewer only at the end."""
         have, self._head = self._head[:size], self._head[size:]
-        return have + self._pull(size - len(have)) if len(have) < size else have
+        if len(have) < size:
+            have += self._pull(size - len(have))
+        return have
 
     def _pull(self, size: int) -> bytes:
+        """Take at least ``size`` bytes of text from the file, fewer only at the end."""
+        if self._decoder is None:
+            return self._first(size)
         parts: list[bytes] = []
         have = 0
+        while have < size and not self._ended:
+            raw = self._raw(size - have)
+            part = raw if self._decoder.plain else self._decoder.feed(raw, final=self._ended)
+            parts.append(part)
+            have += len(part)
+        return b"".join(parts)
+
+    def _first(self, size: int) -> bytes:
+        """Look how the file is written, and take its first bytes."""
+        parts: list[bytes] = []
+        while sum(map(len, parts)) < HEAD_BYTES and not self._ended:
+            parts.append(self._raw(HEAD_BYTES))
+        raw = b"".join(parts)
+        self._decoder, mark = decoder_for(raw[:HEAD_BYTES])
+        self.notes = self._decoder.notes
+        text = raw if self._decoder.plain else self._decoder.feed(raw[mark:], final=self._ended)
+        return text + self._pull(size - len(text)) if len(text) < size else text
+
+    def _raw(self, size: int) -> bytes:
         try:
-            while have < size and not self._ended:
-                part = self._stream.read(size - have)
-                self._ended = not part
-                parts.append(part)
-                have += len(part)
+            part = self._stream.read(size)
         except (StreamDamageError, OSError) as error:
             self._ended = True
             self.damage = Damage(line=0, reason=str(error))
-        return b"".join(parts)
+            return b""
+        self._ended = not part
+        return part
+
+
+def _pieces(text: bytes) -> Iterator[bytes]:
+    """Cut whole lines into pieces of at most ``BLOCK_LINES``: columns cost memory by the line."""
+    if text.count(b"\n") <= BLOCK_LINES:
+        yield text
+        return
+    ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")) + 1
+    edges = [0, *ends[BLOCK_LINES - 1 : -1 : BLOCK_LINES].tolist(), len(text)]
+    for start, end in itertools.pairwise(edges):
+        yield text[start:end]
 
 
 def _block(line: int, text: bytes, overlong: bool, *, unterminated: bool = False) -> Block:

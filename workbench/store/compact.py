@@ -19,6 +19,7 @@ from workbench.store.layout import BY_DAY, FIXED, SAMPLES_LONG, WIDE_KEYS, arrow
 from workbench.store.manifest import Snapshot, commit, snapshot
 from workbench.store.seen import join_intervals
 from workbench.store.staging import staging
+from workbench.store.tables import read_part
 
 __all__ = ["MANY_FILES", "compact", "crowded"]
 
@@ -121,7 +122,7 @@ def _wide_schema(paths: Sequence[Path]) -> pa.Schema:
 def _pieces(group: Group, paths: Sequence[Path], schema: pa.Schema) -> Iterator[pa.Table]:
     table, day, files = group
     if day is None:
-        rows = pl.concat([pl.read_parquet(path, glob=False).cast(FIXED[table]) for path in paths])
+        rows = pl.concat([read_part(str(path), FIXED[table]) for path in paths])
         yield _merged(table, rows).to_arrow().cast(schema)
         return
     kinds = pl.Schema(pl.from_arrow(schema.empty_table()).schema)  # type: ignore[union-attr]

@@ -44,20 +44,30 @@ _BYTES_A_STEP = 8 * 2**30
 
 
 def parse_bytes(text: str | int) -> int:
-    """Give the bytes of ``2GB``, ``512MiB`` or a number; at least 64 MiB.
+    """Give the bytes of ``2GB``, ``512MiB`` or a number.
+
+    Raises
+    ------
+    UsageError
+        Where it is no amount, or less than 64 MiB.
 
     Examples
     --------
     >>> parse_bytes("2GB"), parse_bytes("512MiB")
     (2000000000, 536870912)
     """
-    if isinstance(text, int):
-        return max(text, _LEAST_MEMORY)
+    amount = _amount(text) if isinstance(text, str) else text
+    if amount < _LEAST_MEMORY:
+        raise UsageError(f"{text} of memory is not enough; allow 64MiB at least (2GB is usual).")
+    return amount
+
+
+def _amount(text: str) -> int:
     match = _SIZE.fullmatch(text)
     if match is None:
         raise UsageError(f"'{text}' is not an amount of memory; write it as 2GB or 512MiB.")
     base = 1024 if "i" in text.lower() else 1000
-    return max(int(float(match[1]) * base ** _POWER[(match[2] or "").lower()]), _LEAST_MEMORY)
+    return int(float(match[1]) * base ** _POWER[(match[2] or "").lower()])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -295,14 +305,14 @@ def _interrupted(run: _Run, total: int) -> None:
 
 
 def _report(item: Item, *, late: bool = False) -> FileReport:
-    stage = item.stage
+    stage, absences = item.stage, item.absences()
     return FileReport(
         path=item.shown, status="known" if late else item.status,
         reason="another ingest committed the same content meanwhile" if late else item.reason,
         reader=item.reader, rule=item.rule, confidence=item.confidence, bytes=item.size, digest=item.digest, source=item.source,
         records=stage.records, rows=stage.rows, skipped=stage.skips.total(), rejected=stage.rejected, curable=stage.curable, hostless=item.hostless,
         samples=stage.samples, events=stage.rows_of["events"].rows, jobs=stage.rows_of["jobs"].rows, repeated=item.repeated,
-        skips=dict(sorted(stage.skips.items())), reasons=dict(stage.reasons.most_common(20)), cures=dict(stage.curable_kinds),
+        absent=sum(absences.values()), absences=dict([*absences.items()][:20]), entities=item.entities, skips=dict(sorted(stage.skips.items())), reasons=dict(stage.reasons.most_common(20)), cures=dict(stage.curable_kinds),
         notes=tuple(stage.notes), first=None if stage.first_us is None else from_us(stage.first_us),
         last=None if stage.last_us is None else from_us(stage.last_us),
     )  # fmt: skip

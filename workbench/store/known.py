@@ -14,7 +14,7 @@ from workbench.model.context import Context
 __all__ = ["LOADED", "Known", "context_json", "known_files"]
 
 #: Statuses of files whose rows are in the store.
-LOADED = frozenset({"loaded", "loaded with rejects", "damaged"})
+LOADED = frozenset({"loaded", "loaded with rejects", "no rows", "damaged"})
 _NOTHING: dict[str, Any] = json.loads(json.dumps(asdict(Context())))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +42,7 @@ class Item:
     repeated: int = 0
     misfits: int = 0
     hostless: int = 0
+    entities: int = 0
     sentinels: dict[tuple[str, str], int] = field(default_factory=dict)
 
     @property
@@ -48,6 +50,12 @@ class Item:
         """Id for rows that sum up this file."""
         again = self.stage.curable or self.hostless or self.context != Context()
         return self.source if again else None
+
+    def absences(self) -> dict[str, int]:
+        """Count cells without a number, by metric and reason: those that the reader told, and sentinels."""
+        told = Counter(self.stage.absences())
+        told.update({f"{metric}: {reason}": count for (metric, reason), count in self.sentinels.items()})
+        return dict(told.most_common())
 
     @property
     def cluster(self) -> str:

@@ -13,7 +13,7 @@ from workbench.model.context import Context
 from workbench.readers.base import Match, Reader
 from workbench.readers.registry import readers as all_readers
 from workbench.readers.registry import recognise
-from workbench.readers.source import Source, open_source
+from workbench.readers.source import Damage, Source, open_source
 from workbench.store.plan import Item
 from workbench.store.stage import Stage, digest_of, source_id
 from workbench.store.walk import Found
@@ -170,7 +170,12 @@ def _read(item: Item, source: Source, readers: Sequence[Reader] | None, tell: Te
         )
         item.source = path_id(item.shown)
         return
+    item.stage.notes += source.notes
     chosen = choose_reader(head, item.context, readers)
+    if chosen is None and source.damage is not None:
+        item.status = "damaged"
+        item.reason = f"{source.damage.reason}; the {len(head):,} bytes before tell no format"
+        return
     if chosen is None:
         item.status = "not recognised"
         item.reason = "no reader knows this content; state one, and what its columns mean, with --map FILE"
@@ -182,7 +187,7 @@ def _read(item: Item, source: Source, readers: Sequence[Reader] | None, tell: Te
             item.stage.add(batch)
             tell(source.position)
         item.stage.finish()
-        item.hostless = item.stage.hostless
+        item.hostless, item.entities = item.stage.named()
     except (ResourceError, OSError):
         raise
     except Exception as error:  # noqa: BLE001 -- a reader, perhaps a plug-in, failed: the other files must not be lost
@@ -190,10 +195,20 @@ def _read(item: Item, source: Source, readers: Sequence[Reader] | None, tell: Te
             item, f"reader {reader.name} failed after {item.stage.records} records: {type(error).__name__}: {error}"
         )
         return
-    if source.damage is not None:
-        item.status, item.reason = "damaged", source.damage.reason
-    elif item.stage.rejected:
-        item.status = "loaded with rejects"
+    item.status, item.reason = _status(item.stage, source.damage)
+
+
+def _status(stage: Stage, damage: Damage | None) -> tuple[str, str]:
+    """Say what became of a file that was read to its end, or as far as it goes."""
+    if damage is not None:
+        return "damaged", damage.reason
+    if stage.records and not stage.rows:
+        if stage.rejected:
+            why, count = stage.reasons.most_common(1)[0]
+            return "no rows", f"no row of {stage.records:,} records could be read; {count:,} times: {why}"
+        rules = ", ".join(rule for rule, _ in stage.skips.most_common(3))
+        return "no rows", f"none of its {stage.records:,} records holds a row, all are passed over: {rules}"
+    return ("loaded with rejects" if stage.rejected else "loaded"), ""
 
 
 def _give_up(item: Item, reason: str) -> None:

@@ -11,13 +11,16 @@ import polars as pl
 
 from workbench.figures.text import escape
 from workbench.model.frames import TS
+from workbench.store.cures import advice
 from workbench.timebase import format_us, to_us
 
 __all__ = ["FileReport", "IngestReport", "html_table"]
 
 _FAILED = ("damaged", "unreadable")
-_TAKEN = ("loaded", "loaded with rejects", "damaged", "known", "recognised")
+_TAKEN = ("loaded", "loaded with rejects", "damaged", "no rows", "known", "superseded", "recognised")
+_COUNTED = ("skipped", "rejected", "curable", "absent")
 _SHOWN_ROWS = 60
+_SHOWN_FILES = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,9 +32,10 @@ class FileReport:
     path : str
         As given.
     status : str
-        ``loaded``, ``loaded with rejects``, ``damaged`` (what could be read of it is loaded),
-        ``known`` (the same content is there already), ``not recognised``, ``unreadable``,
-        ``empty``; in a dry run ``recognised``.
+        ``loaded``, ``loaded with rejects``, ``no rows`` (none of its records became a row),
+        ``damaged`` (what could be read of it is loaded), ``known`` (the same content is there
+        already), ``superseded`` (another file begins with all of it), ``not recognised``,
+        ``unreadable``, ``empty``; in a dry run ``recognised``.
     reason : str
         Why it is not loaded, or what the status does not say.
     reader, rule, confidence
@@ -45,8 +49,13 @@ class FileReport:
     samples, events, jobs : int
     repeated : int
         Samples that only said again what another one of the file said.
-    skips, reasons, cures : mapping of word to count
-        Skipped by rule; rejected by reason; curable by what must be stated.
+    absent : int
+        Cells that hold no number: sentinels, ``N/A``, NaN.
+    entities : int
+        Names of hosts, devices and jobs that the file speaks of.
+    skips, reasons, cures, absences : mapping of word to count
+        Skipped by rule; rejected by reason; curable by what must be stated; absent by metric and
+        reason (the 20 most).
     first, last : datetime or None
         Span of the rows, UTC.
     """
@@ -70,9 +79,12 @@ class FileReport:
     events: int = 0
     jobs: int = 0
     repeated: int = 0
+    absent: int = 0
+    entities: int = 0
     skips: Mapping[str, int] = field(default_factory=dict)
     reasons: Mapping[str, int] = field(default_factory=dict)
     cures: Mapping[str, int] = field(default_factory=dict)
+    absences: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     first: datetime | None = None
     last: datetime | None = None
@@ -85,7 +97,7 @@ _COLUMNS = pl.Schema(
         "path": pl.String(), "status": pl.String(), "reader": pl.String(), "rule": pl.String(), "confidence": pl.Float64(),
         "bytes": pl.Int64(), "records": pl.Int64(), "rows": pl.Int64(), "skipped": pl.Int64(), "rejected": pl.Int64(),
         "curable": pl.Int64(), "hostless": pl.Int64(), "samples": pl.Int64(), "events": pl.Int64(), "jobs": pl.Int64(), "repeated": pl.Int64(),
-        "first": TS, "last": TS, "reason": pl.String(), "estimated_rows": pl.Int64(), "estimated_s": pl.Float64(),
+        "absent": pl.Int64(), "entities": pl.Int64(), "first": TS, "last": TS, "reason": pl.String(), "estimated_rows": pl.Int64(), "estimated_s": pl.Float64(),
     }
 )  # fmt: skip
 
@@ -127,8 +139,11 @@ class IngestReport:
 
     @property
     def exit_code(self) -> int:
-        """0 done; 2 nothing that any reader knows; 4 some file could not be read to its end, the others are loaded."""
-        if self.count(*_FAILED):
+        """0 done; 2 nothing that any reader knows; 4 some file could not be read to its end, or all it holds was rejected.
+
+        With 4, the other files are loaded. Rejected records beside rows of the same file leave 0.
+        """
+        if self.count(*_FAILED) or any(file.status == "no rows" and file.rejected for file in self.files):
             return 4
         return 0 if self.count(*_TAKEN) else 2
 
@@ -144,16 +159,33 @@ class IngestReport:
                 f"{self.total('records'):,} records = {self.total('rows'):,} rows + {self.total('skipped'):,} skipped "
                 f"+ {self.total('rejected'):,} rejected"
             )
-        cures: dict[str, int] = {}
-        for file in self.files:
-            for cure, count in file.cures.items():
-                cures[cure] = cures.get(cure, 0) + count
+        if absent := self.total("absent"):
+            holders = sum(file.absent > 0 for file in self.files)
+            lines.append(
+                f"{absent:,} cells of {holders} files hold no number (N/A, sentinels): null, see the view absent"
+            )
+        fruitless = [file for file in self.files if file.status == "no rows"]
+        lines += [f"{file.path}: {file.reason}" for file in fruitless[:_SHOWN_FILES]]
+        if len(fruitless) > _SHOWN_FILES:
+            lines.append(f"no rows either in {len(fruitless) - _SHOWN_FILES} more files")
+        lines += self._noted() + list(self.notes)
         if nameless := sum(file.hostless > 0 for file in self.files):
             lines.append(f"{nameless} files name devices without their host: state it with --map FILE")
-        lines += [
-            f"{count:,} rejected records wait for {_CURES.get(cure, cure)}" for cure, count in sorted(cures.items())
-        ]
-        return "\n".join([*lines, *self.notes])
+        return "\n".join([*lines, *advice((file.path, file.cures) for file in self.files)])
+
+    def _noted(self) -> list[str]:
+        """Give what readers note, once for all files of which they note it."""
+        files: dict[str, list[str]] = {}
+        for file in self.files:
+            for note in file.notes:
+                files.setdefault(note, []).append(file.path)
+        lines = []
+        for note, paths in list(files.items())[:_SHOWN_FILES]:
+            more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+            lines.append(f"{paths[0]}{more}: {note}")
+        if len(files) > _SHOWN_FILES:
+            lines.append(f"{len(files) - _SHOWN_FILES} more notes: see --json")
+        return lines
 
     def table(self) -> pl.DataFrame:
         """One row per file; times in UTC, sizes in bytes."""
@@ -164,7 +196,7 @@ class IngestReport:
         rows = [
             {"path": file.path, "what": what, "detail": word, "count": count}
             for file in self.files
-            for what, counts in (("skipped", file.skips), ("rejected", file.reasons), ("curable", file.cures))
+            for what, counts in zip(_COUNTED, (file.skips, file.reasons, file.cures, file.absences), strict=True)
             for word, count in counts.items()
         ]
         rows += [
@@ -176,7 +208,19 @@ class IngestReport:
 
     def to_json(self) -> dict[str, Any]:
         """Give everything as one JSON object."""
-        names = ("bytes", "records", "rows", "skipped", "rejected", "curable", "samples", "events", "jobs", "repeated")
+        names = (
+            "bytes",
+            "records",
+            "rows",
+            "skipped",
+            "rejected",
+            "curable",
+            "samples",
+            "events",
+            "jobs",
+            "repeated",
+            "absent",
+        )
         return {
             "schema": "workbench.ingest/1", "store": self.store, "store_version": self.version, "dry_run": self.dry_run,
             "seconds": round(self.seconds, 3), "totals": {"files": len(self.files)} | {name: self.total(name) for name in names},
@@ -190,16 +234,10 @@ class IngestReport:
         return f"<p>{escape(self.summary).replace('␊', '<br>')}</p>{html_table(shown)}"
 
 
-_CURES = {
-    "clock": "a time zone: --clock GLOB=ZONE", "year": "a year: --year Y", "host": "a host name: --map FILE",
-    "boot_at": "the time of the boot they count from: --map FILE", "taken_at": "the time they were taken at: --map FILE", "map": "the meaning of their columns: --map FILE",
-}  # fmt: skip
-
-
 def _plain(file: FileReport) -> dict[str, Any]:
     facts = {name: getattr(file, name) for name in FileReport.__dataclass_fields__}
     moments = {name: None if facts[name] is None else format_us(to_us(facts[name])) for name in ("first", "last")}
-    words = {name: dict(facts[name]) for name in ("skips", "reasons", "cures")}
+    words = {name: dict(facts[name]) for name in ("skips", "reasons", "cures", "absences")}
     return facts | moments | words | {"notes": list(file.notes)}
 
 

@@ -20,6 +20,7 @@ _VARIABLE = (
 )
 _LONGEST_TEMPLATE = 300
 _POOL_ROWS = 500_000
+_POOL_BYTES = 64 * 2**20
 
 
 def with_entities(
@@ -58,14 +59,14 @@ def pooled(items: Sequence[Item], table: str) -> Iterator[tuple[Item, pl.DataFra
         groups.setdefault((item.cluster, item.owner), []).append(item)
     for mine in groups.values():
         held: list[pl.DataFrame] = []
-        rows = 0
+        rows = size = 0
         for item in mine:
             for frame in item.stage.rows_of[table].frames():
                 held.append(frame.with_columns(source=pl.lit(item.source)))
-                rows += frame.height
-                if rows >= _POOL_ROWS:
+                rows, size = rows + frame.height, size + int(frame.estimated_size())
+                if rows >= _POOL_ROWS or size >= _POOL_BYTES:
                     yield item, pl.concat(held)
-                    held, rows = [], 0
+                    held, rows, size = [], 0, 0
         if held:
             yield mine[0], pl.concat(held)
 

@@ -19,10 +19,15 @@ from workbench.store.identity import Who, merged_aliases
 from workbench.store.layout import SAMPLES_LONG, is_wide
 from workbench.store.spool import SampleSpool, Spool, Squash
 
-__all__ = ["MOST_REJECTS", "Name", "Stage", "digest_of", "source_id"]
+__all__ = ["MOST_A_REASON", "MOST_REJECTS", "OTHER_REASONS", "Name", "Stage", "digest_of", "source_id"]
 
-#: Rejected records of one file that are kept with their text; beyond this they are only counted.
+#: Rejected records of one file that are kept with their text, of one reason and in all; beyond, they are only counted.
+MOST_A_REASON = 1000
 MOST_REJECTS = 100_000
+#: Reasons of one file that are told apart.
+_MOST_REASONS = 1000
+_REASONS_TOLD = 20
+OTHER_REASONS = "other reasons"
 _LONGEST_TEXT = 2000
 #: A metric as a series states it: name, stated kind, unit, kind of entity, table it is meant for.
 Name = tuple[str, str | None, str | None, str, str]
@@ -109,14 +114,29 @@ class Stage:
         self.samples_of = SampleSpool(self.folder, self.limit_bytes)
         self.rows_of = {name: Spool(self.folder / name, self.limit_bytes, _SQUASH.get(name)) for name in _ROWS}
 
-    @property
-    def hostless(self) -> int:
-        """How many names stand for things on a host, and say of which host they are not."""
-        found = {who for who in self.who if who[0] is None and who[1] in _ON_A_HOST}
-        for rows in self.rows_of["events"].frames():
-            lone = rows.filter(pl.col("host").is_null()).select("host", "device_kind", "device").unique()
-            found |= {who for who in lone.iter_rows() if who[1] in _ON_A_HOST and who != (None, "host", who[2] or "")}
-        return len(found)
+    def named(self) -> tuple[int, int]:
+        """Count the names that stand for things on a host but do not say on which; and all names."""
+        found = set(self.who)
+        for table in ("events", "entities", "links"):
+            for rows in self.rows_of[table].frames():
+                found |= set(rows.select("host", "device_kind", "device").unique().iter_rows())
+        known = {(host, kind or "host", device) for host, kind, device in found}
+        for rows in self.rows_of["jobs"].frames():
+            known |= {(None, "job", job) for job in rows["job"].unique()}
+            known |= {(node, "host", None) for node in rows["nodes"].explode().drop_nulls().unique()}
+        events = {who for rows in self.rows_of["events"].frames() for who in _lone(rows)}
+        lone = {who for who in self.who if who[0] is None and who[1] in _ON_A_HOST} | events
+        return len(lone), len(known)
+
+    def absences(self) -> dict[str, int]:
+        """Count cells without a number, by metric and reason."""
+        rows = pl.concat([frames.empty(frames.ABSENT), *self.rows_of["absent"].frames()])
+        summed = (
+            rows.group_by("metric", "reason")
+            .agg(pl.col("count").sum())
+            .sort("count", "metric", descending=[True, False])
+        )
+        return {f"{metric}: {reason}": count for metric, reason, count in summed.iter_rows()}
 
     @property
     def bytes(self) -> int:
@@ -140,13 +160,9 @@ class Stage:
         self.rows += batch.rows
         self.skips.update(dict(batch.skips.iter_rows()))
         self.notes += [note for note in batch.notes if note not in self.notes][: max(0, 20 - len(self.notes))]
-        self._count_rejects(batch.rejects)
         for name, schema in _ROWS.items():
             rows = _checked(getattr(batch, name), schema, name)
-            if name == "rejects":
-                room = max(0, MOST_REJECTS - self.rows_of[name].rows)
-                rows = rows.head(room).with_columns(pl.col("text").str.slice(0, _LONGEST_TEXT))
-            self.rows_of[name].add(rows)
+            self.rows_of[name].add(rows if name != "rejects" else self._kept_rejects(rows))
         self._widen_span(batch.events["ts"])
         self._add_samples(
             _checked(batch.series, frames.SERIES, "series"), _checked(batch.samples, frames.SAMPLES, "samples")
@@ -155,10 +171,9 @@ class Stage:
     def finish(self) -> None:
         """Close the books: the file was read to its end."""
         self.samples_of.flush(to_disk=False)
-        if self.rejected > MOST_REJECTS:
-            self.notes.append(
-                f"the first {MOST_REJECTS:,} of {self.rejected:,} rejected records are kept with their text"
-            )
+        kept = self.rows_of["rejects"].rows
+        if self.rejected > kept:
+            self.notes.append(f"{kept:,} of {self.rejected:,} rejected records are kept with their text")
 
     def to_disk(self) -> None:
         """Write everything that is still in memory, so that little travels between processes."""
@@ -166,11 +181,25 @@ class Stage:
         for spool in self.rows_of.values():
             spool.flush()
 
-    def _count_rejects(self, rejects: pl.DataFrame) -> None:
+    def _kept_rejects(self, rejects: pl.DataFrame) -> pl.DataFrame:
+        """Count rejected records by reason, and give those that are kept with their text."""
+        if rejects.is_empty():
+            return rejects
         self.rejected += rejects.height
         self.curable += rejects.height - rejects["curable"].null_count()
-        self.curable_kinds.update(rejects["curable"].drop_nulls().to_list())
-        self.reasons.update(rejects["reason"].to_list())
+        self.curable_kinds.update(_counted(rejects["curable"].drop_nulls()))
+        reasons = _counted(rejects["reason"])
+        left = [max(0, MOST_A_REASON - self.reasons[reason]) for reason in reasons]
+        room = pl.DataFrame({"reason": list(reasons), "room": left}, schema={"reason": pl.String, "room": pl.Int64})
+        for reason, count in reasons.items():
+            known = reason in self.reasons or len(self.reasons) < _MOST_REASONS
+            self.reasons[reason if known else OTHER_REASONS] += count
+        kept = (
+            rejects.join(room, on="reason", how="left", maintain_order="left")
+            .filter(pl.int_range(pl.len()).over("reason") < pl.col("room"))
+            .head(max(0, MOST_REJECTS - self.rows_of["rejects"].rows))
+        )
+        return kept.drop("room").with_columns(pl.col("text").str.slice(0, _LONGEST_TEXT))
 
     def _widen_span(self, ts: pl.Series) -> None:
         if ts.len() == ts.null_count():
@@ -254,6 +283,10 @@ class Stage:
         """Write what was passed over, by rule."""
         return json.dumps(dict(sorted(self.skips.items())), ensure_ascii=False)
 
+    def reasons_json(self) -> str:
+        """Write why records were rejected, the most frequent reasons first."""
+        return json.dumps(dict(self.reasons.most_common(_REASONS_TOLD)), ensure_ascii=False)
+
 
 def _checked(rows: pl.DataFrame, schema: pl.Schema, what: str) -> pl.DataFrame:
     if rows.schema == schema:
@@ -263,6 +296,17 @@ def _checked(rows: pl.DataFrame, schema: pl.Schema, what: str) -> pl.DataFrame:
     raise DataError(
         f"the reader gave {what} of another shape than workbench.model.frames says; report this to its author"
     )
+
+
+def _lone(events: pl.DataFrame) -> set[Who]:
+    """Give the names of events that stand for something on a host and do not say on which."""
+    lone = events.filter(pl.col("host").is_null()).select("host", "device_kind", "device").unique()
+    return {who for who in lone.iter_rows() if who[1] in _ON_A_HOST and who != (None, "host", who[2] or "")}
+
+
+def _counted(words: pl.Series) -> dict[str, int]:
+    """Count words, in the order in which they came."""
+    return dict(pl.DataFrame({"word": words}).group_by("word", maintain_order=True).len().iter_rows())
 
 
 def digest_of(path: Path) -> str:

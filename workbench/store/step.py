@@ -193,7 +193,8 @@ def _file_row(item: Item, batch: int) -> dict[str, Any]:
         "source": item.source, "digest": item.digest, "path": item.shown, "bytes": item.size, "reader": item.reader or None,
         "rule": item.rule or None, "confidence": item.confidence, "status": item.status, "reason": item.reason or None,
         "records": stage.records, "rows": stage.rows, "skipped": stage.skips.total(), "rejected": stage.rejected,
-        "curable": stage.curable, "hostless": item.hostless, "samples": stage.samples, "repeated": item.repeated, "skips": stage.skips_json(),
+        "curable": stage.curable, "hostless": item.hostless, "samples": stage.samples, "repeated": item.repeated, "absent": sum(item.absences().values()),
+        "entities": item.entities, "skips": stage.skips_json(), "reasons": stage.reasons_json(),
         "context": context_json(item.context), "notes": stage.notes, "first": stage.first_us, "last": stage.last_us,
         "batch": batch, "ingested": int(time.time() * 1e6),
     }  # fmt: skip

@@ -20,7 +20,7 @@ from workbench.store.dryrun import dry_run as look_only
 from workbench.store.engine import Engine, Parameters, ledger_paths
 from workbench.store.incidents import Jobs, find_incidents, select_events
 from workbench.store.info import StoreInfo, gather
-from workbench.store.ingest import Progress, Stated
+from workbench.store.ingest import Progress, Stated, parse_bytes
 from workbench.store.ingest import ingest as run_ingest
 from workbench.store.ledger import append_ledger, read_ledger
 from workbench.store.manifest import Snapshot, history, snapshot
@@ -154,7 +154,7 @@ class Store:
         ResourceError, StoreError
             Disk full; store not writable. Nothing half-written is visible.
         """
-        stated = Stated.of(clock, year, mapping)
+        stated, memory = Stated.of(clock, year, mapping), parse_bytes(memory)
         if dry_run:
             return look_only(self.path, self._now, paths, stated=stated, readers=readers)
         report, now = run_ingest(

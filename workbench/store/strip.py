@@ -54,8 +54,16 @@ def _rewrite(output: Output, table: str, old: tuple[Path, DataFile], wanted: pa.
 
         def kept() -> Iterator[pa.Table]:
             for group in range(file.num_row_groups):
-                rows = file.read_row_group(group)
+                rows = _filled(file.read_row_group(group), schema)
                 yield rows.filter(pc.invert(pc.fill_null(pc.is_in(rows["source"], value_set=wanted), False)))
 
         output.write(table, schema, kept(), listed.day)
     output.put(table, schema, remove=[listed])
+
+
+def _filled(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Add the columns that came later than the file."""
+    for field in schema:
+        if field.name not in rows.schema.names:
+            rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
+    return rows

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from workbench.errors import NothingToDoError
+from workbench.errors import NothingToDoError, UsageError
 
 __all__ = ["Found", "clock_for", "find_files"]
 
@@ -54,8 +54,13 @@ def find_files(paths: Iterable[Path | str] | Path | str, *, inside: Path | None 
     ------
     NothingToDoError
         Where a path does not exist, or there is no file at all.
+    UsageError
+        Where a path is empty: that would be the folder one happens to be in.
     """
-    named = [Path(paths)] if isinstance(paths, (str, Path)) else [Path(path) for path in paths]
+    given = [paths] if isinstance(paths, (str, Path)) else list(paths)
+    if any(isinstance(path, str) and not path.strip() for path in given):
+        raise UsageError("A path is empty; name the files and folders to read (the folder you are in is '.').")
+    named = [Path(path) for path in given]
     missing = [str(path) for path in named if not path.exists()]
     if missing:
         raise NothingToDoError(
