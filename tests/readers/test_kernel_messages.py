@@ -179,9 +179,73 @@ def test_an_out_of_memory_kill_is_one_event_and_strangers_stay():
             "killed": "python3",
             "killed_pid": 918273,
             "name": "python3",
+            "scope": "cgroup",
         }
     ]
     assert events["message"].to_list()[1:] == [PLAIN[0], OOM[2]], "a trace after the kill is another's"
+
+
+REPORT = """CPU: 3 PID: 1 Comm: python3 Tainted: P           OE     5.15.0-112-generic #122-Ubuntu
+Hardware name: Maker Model, BIOS 2.1 02/28/2024
+Call Trace:
+ <TASK>
+ dump_stack_lvl+0x4a/0x63
+ ? __alloc_pages+0x17d/0x320
+RIP: 0033:0x7f1b2c0a1e2a
+Code: Unable to access opcode bytes at RIP 0x7f1b2c0a1e00.
+RSP: 002b:00007ffd4bdb2ab8 EFLAGS: 00010206
+R10: 0000000000000000 R11: 0000000000000246 R12: 0000000000000000
+ </TASK>
+Mem-Info:
+active_anon:1 inactive_anon:2 isolated_anon:0
+ active_file:3 inactive_file:4 isolated_file:0
+ unevictable:0 dirty:0 writeback:0
+ slab_reclaimable:1 slab_unreclaimable:2
+ mapped:5 shmem:6 pagetables:7 bounce:0
+ kernel_misc_reclaimable:0
+ free:123 free_pcp:0 free_cma:0
+Node 0 active_anon:1kB inactive_anon:2kB
+Node 0 DMA free:11264kB boost:0kB min:4kB
+lowmem_reserve[]: 0 1 2 3 4
+Node 0 DMA: 0*4kB 0*8kB 1*16kB
+Node 0 hugepages_total=0 hugepages_free=0 hugepages_surp=0 hugepages_size=2048kB
+1234 total pagecache pages
+0 pages in swap cache
+Swap cache stats: add 0, delete 0, find 0/0
+Free swap  = 0kB
+Total swap = 0kB
+16777216 pages RAM
+0 pages HighMem/MovableOnly
+262144 pages reserved
+0 pages hwpoisoned
+memory: usage 1048576kB, limit 1048576kB, failcnt 1234
+Memory cgroup stats for /system.slice/slurmstepd.scope/job_77:
+anon 1073000448
+kernel_stack 65536
+pagetables 2211840
+percpu 0
+sock 0
+vmalloc 0
+zswap 0
+slab_unreclaimable 0
+workingset_refault_anon 0
+pgfault 3000
+thp_fault_alloc 1
+Tasks state (memory values in pages):
+[  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name
+[   4242]  1001  4242   300000   262000  2211840        0             0 python3""".splitlines()
+
+
+def test_a_long_report_is_one_event_that_says_whose_memory_ran_out():
+    end = "oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0-1,global_oom,task=python3,pid=4242,uid=1"
+    killed = "Out of memory: Killed process 4242 (python3) total-vm:5kB, anon-rss:4kB, UID:1001"
+    assert len(REPORT) >= 48
+    events, more = told(lines(OOM[0], *REPORT, end, killed, OOM[9]))
+    assert (events["kind"].to_list(), more) == (["oom"], len(REPORT) + 3)
+    (said,) = attributes(events, "oom")
+    assert (said["scope"], said["killed"], said["killed_pid"], said["name"]) == ("global", "python3", 4242, "python3")
+    alone, _ = told(lines("Memory cgroup out of memory: Killed process 7 (a) total-vm:1kB"))
+    assert attributes(alone, "oom")[0]["scope"] == "cgroup"
 
 
 def test_kills_minutes_apart_are_events_of_their_own():
@@ -205,6 +269,31 @@ def test_machine_checks_are_told_bank_by_bank():
 
 
 SINGLE = [
+    ("infiniband mlx5_0: Port: 1 Link DOWN", "link", "down", "nic", "mlx5_0", {"port": 1}),
+    ("mlx5_core 0000:9d:00.0: Port: 1 Link INIT", "link", "init", "nic", "0000:9d:00", {"port": 1}),
+    ("mlx5_core 0000:5e:00.0: temp_warn:188:(pid 0): High temperature on sensors with bit set 0 1", "nic_health", "temperature", "nic", "0000:5e:00", {}),
+    ("mlx5_core 0000:5e:00.0: cmd_work_handler:1009: ACCESS_REG(0x805) op_mod(0x1) failed, status bad parameter(0x3)", "nic_health", "command_failed", "nic", "0000:5e:00", {}),
+    ("pcieport 0000:15:01.0: pciehp: Slot(5): Link Down", "pcie", "link_down", "pci", "0000:15:01", {"slot": "5"}),
+    ("pcieport 0000:15:01.0: DPC: containment event, status:0x1f01 source:0x0000", "pcie", "contained", "pci", "0000:15:01", {}),
+    ("pcieport 0000:15:01.0: AER: device recovery failed", "pcie", "recovery_failed", "pci", "0000:15:01", {}),
+    ("lockd: server 10.0.0.1 not responding, still trying", "nfs", "not_responding", "host", None, {"server": "10.0.0.1"}),
+    ("Lustre: 2345:0:(client.c:2169:ptlrpc_expire_one_request()) @@@ Request sent has timed out for slow reply: [sent 1508144508/real 1508144510]  req@ffff8803 x158/t0(0) o8->fs-OST0004-osc-ffff880345@10.0.0.1@o2ib:28/4 lens 520/544", "lustre", "timeout", "host", None, {"sent": 1508144508, "real": 1508144510, "target": "fs-OST0004", "nid": "10.0.0.1@o2ib"}),
+    ("Lustre: 2345:0:(client.c:2169:ptlrpc_expire_one_request()) Skipped 31 previous similar messages", "lustre", "skipped", "host", None, {"skipped": 31}),
+    ("Lustre: fs-OST0004: Will be in recovery for at least 5:00, or until 3 clients reconnect", "lustre", "recovery", "host", None, {"target": "fs-OST0004"}),
+    ("Lustre: fs-OST0004: Recovery over after 0:32, of 3 clients 3 recovered and 0 were evicted.", "lustre", "recovered", "host", None, {"took": "0:32"}),
+    ("Lustre: fs-MDT0000: haven't heard from client 4f (at 10.0.0.9@o2ib) in 227 seconds. I think it's dead, and I am evicting it.", "lustre", "evicting", "host", None, {"seconds": 227, "nid": "10.0.0.9@o2ib"}),
+    ("EXT4-fs (nvme0n1p2): INFO: recovery required on readonly filesystem", "filesystem", "recovery_required", "disk", "nvme0n1p2", {}),
+    ("EXT4-fs (nvme0n1p2): recovery complete", "filesystem", "recovered", "disk", "nvme0n1p2", {}),
+    ("EXT4-fs (nvme0n1p2): mounted filesystem 1f-2e ro with ordered data mode. Quota mode: none.", "filesystem", "mounted", "disk", "nvme0n1p2", {}),
+    ("XFS (sdb1): Mounting V5 Filesystem", "filesystem", "mounting", "disk", "sdb1", {"type": "XFS"}),
+    ("XFS (sdb1): Starting recovery (logdev: internal)", "filesystem", "recovery", "disk", "sdb1", {}),
+    ("XFS (sdb1): Ending recovery (logdev: internal)", "filesystem", "recovered", "disk", "sdb1", {}),
+    ("XFS (sdb1): Filesystem has been shut down due to log error (0x2).", "filesystem", "shutdown", "disk", "sdb1", {}),
+    ("Aborting journal on device sda1-8.", "filesystem", "journal_aborted", "disk", "sda1", {}),
+    ("JBD2: recovery failed", "filesystem", "recovery_failed", "host", None, {}),
+    ("printk: 24 messages suppressed.", "log.lost", None, "host", None, {"count": 24}),
+    ("NVRM: GPU at 0000:3b:00.0 has fallen off the bus.", "gpu_lost", None, "gpu", "0000:3b:00", {}),
+    ("nvidia-nvswitch0: SXid (PCI:0000:c5:00.0): 11001 Fatal", "sxid", "11001", "nvswitch", "0000:c5:00", {"fatality": "Fatal"}),
     ("mlx5_core 0000:9d:00.0: Port: 1 Link ACTIVE", "link", "up", "nic", "0000:9d:00", {"port": 1}),
     ("ixgbe 0000:03:00.1 eth1: NIC Link is Down", "link", "down", "nic", "0000:03:00.1", {"netdev": "eth1"}),
     ("bond0: (slave eth0): link status definitely down, disabling slave", "link", "down", "nic", "eth0", {"bond": "bond0"}),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from workbench.readers.kernel_rules import PCI
+from workbench.readers.kernel_rule import PCI
 
 __all__ = ["NVRM", "ODD_XID", "ODD_XID_NOTE", "XID", "XID_AFTER_XID", "taken_apart", "xid_details"]
 

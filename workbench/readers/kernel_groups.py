@@ -15,7 +15,8 @@ import polars as pl
 
 from workbench.model.pci import normal_pci_column
 from workbench.readers.kernel_gpu import NVRM, ODD_XID, XID
-from workbench.readers.kernel_rules import PCI, typed
+from workbench.readers.kernel_oom import OOM, OOM_BLOCK, OOM_ROLES, with_scope
+from workbench.readers.kernel_rule import PCI, typed
 
 __all__ = ["FAMILIES", "Family", "Fate", "Memory", "Row", "family_rows"]
 
@@ -34,7 +35,6 @@ class Row(NamedTuple):
     device: str | None
     code: str | None
     upstream: str | None
-    text: str
 
 
 class Fate(NamedTuple):
@@ -152,7 +152,7 @@ def family_rows(lines: pl.DataFrame, family: Family, *, goes_on: bool = False) -
         device=pci.fill_null(pl.col("device")),
         upstream=normal_pci_column(pl.col("upstream")),
     )
-    return typed(frame).sort("row")
+    return typed(with_scope(frame)).sort("row")
 
 
 def _place_gpu(rows: Iterable[Row], memory: Memory) -> list[Fate]:
@@ -266,19 +266,10 @@ def _place_oom(rows: Iterable[Row], memory: Memory) -> list[Fate]:
     return fates
 
 
-_SWITCH = rf"^(?P<switch>nvidia-nvswitch\d+): SXid \(PCI:(?P<device>{PCI})\): (?P<code>[1-9][0-9]{{0,5}}), "
+_SWITCH = rf"^(?P<switch>nvidia-nvswitch\d+): SXid \(PCI:(?P<device>{PCI})\): (?P<code>[1-9][0-9]{{0,5}}),?\s+"
 _MCE = r"^(?:mce: )?(?:\{\d+\})?\[Hardware Error\]: "
 _AER_LINE = rf"^(?:\S+) (?P<device>{PCI}): (?:AER: )?\s*"
 _AER_WHAT = r"Correct(?:ed|able)|Uncorrect(?:ed|able) \((?:Non-)?Fatal\)"
-#: Lines that the memory report of an out-of-memory kill is made of.
-_OOM_BLOCK = (
-    r"^(?:CPU: \d|Hardware name: |Call Trace:|Workqueue: | ?</?(?:TASK|IRQ)>|\s*\??\s*\[?<?[\w.]+>?\]?\+0x|\s+\? |"
-    r"\s+[\w.]+\+0x[0-9a-f]+/0x|R[A-Z0-9]{2}: |RIP: |Code: |CR2: |FS: |Mem-Info:|active_anon:| (?:active|inactive|"
-    r"unevictable|slab|mapped|free|kernel_misc|sec_page)\S*:|Node \d+ |lowmem_reserve|\d+ (?:total pagecache|pages )|"
-    r"(?:Swap cache|Free swap|Total swap)|memory: usage|memory\+swap: |swap: usage|kmem: usage|"
-    r"Memory cgroup stats|Tasks state|\[ *pid *\]|\[ *\d+\] +\d+ +\d+ |Unreclaimable slab|Name +Used|"
-    r"(?:anon|file|kernel|shmem|pgfault|workingset|cache|rss|inactive|active)\S* \d)"
-)
 
 FAMILIES = (
     Family(
@@ -366,21 +357,9 @@ FAMILIES = (
         enriched=True,
     ),
     Family(
-        find=r"invoked oom-killer|oom-kill:|ut of memory|oom_reaper: ",
-        block=_OOM_BLOCK,
-        roles=(
-            ("invoked", r"^(?P<name>.+) invoked oom-killer: "),
-            ("constraint", r"^oom-kill:constraint=(?P<constraint>\w+)(?:.*?,oom_memcg=(?P<cgroup>[^,]+))?"),
-            (
-                "killed",
-                (
-                    r"^(?:Memory cgroup out|Out) of memory: Kill(?:ed)? process (?P<killed_pid>\d+),? (?:UID (?P<uid>\d+), )?"
-                    r"\((?P<killed>[^)]*)\)"
-                ),
-            ),
-            ("reaped", r"^oom_reaper: reaped process (?P<killed_pid>\d+) \((?P<killed>[^)]*)\)"),
-            ("block", _OOM_BLOCK),
-        ),
+        find=OOM,
+        block=OOM_BLOCK,
+        roles=OOM_ROLES,
         place=_place_oom,
         window_us=_BLOCK_WINDOW,
         device_kind="host",
