@@ -67,3 +67,16 @@ def test_events_keep_what_hostile_text_says():
     assert event["message"] == "<script>\\ud800'; drop table"
     assert json.loads(event["attributes"]) == {"a": "\\udfff", "n": 7}
     assert (event["ts"], event["ts_high"].microsecond) == (event["ts_low"], 5)
+
+
+def test_lone_surrogates_are_escaped_wherever_they_stand():
+    told = Told()
+    told.sample(("n\ud800", "gpu", "0"), "m\udfff", "\ud800", ts_us=5)
+    told.sample(("n\ud800", "gpu", "0"), "m\udfff", 7, ts_us=5)
+    told.event(GPU, "log", "m", span_us=(1, 5), line=3, code="\ud800", severity="\ud800")
+    told.reject(1, "not understood", "\ud800")
+    batch = told.batch()
+    assert batch.series["metric"].to_list() == ["m\\udfff"]
+    assert batch.events["code"].to_list() == ["\\ud800"]
+    assert batch.rejects["text"].to_list() == ["\\ud800"]
+    assert batch.absent["count"].to_list() == [1]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from workbench.readers.installed import word
 from workbench.readers.told import Told
 
 __all__ = ["Record", "record_of", "verbose_record"]
@@ -22,7 +23,6 @@ _LOST = "ipmitool 1.8.19 -v prints the date twice and loses the time of day: dum
 _NO_UPTIME = "seconds since the BMC started, and the tool lost how many: dump 'sel elist' instead"
 _NO_TIME = "an OEM record without a time"
 _CUT = "the record is not whole: it has no Description"
-_NOT_WORD = re.compile(r"[^a-z0-9]+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class Record:
     def tell(self, told: Told, span_us: tuple[int, int]) -> None:
         """Add it as an event."""
         oem = self.sensor.startswith("OEM record")
-        code = _NOT_WORD.sub("_", (self.sensor if oem else self.what).lower()).strip("_")
+        code = word(self.sensor if oem else self.what)
         told.row()
         told.event(
             (self.host, "host", None),
@@ -58,7 +58,7 @@ class Record:
             f"{self.sensor}: {self.what}" if self.what else self.sensor,
             span_us=span_us,
             line=self.line,
-            code=code or None,
+            code=code,
             attributes={"record": self.number, "sensor": self.sensor, "direction": self.direction, **self.more},
         )
 

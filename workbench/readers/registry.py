@@ -26,6 +26,7 @@ BUILT_IN = (
     "ipmi_sel",
     "ipmi_sel_info",
     "ipmi_sensor",
+    "redfish",
     "slurm_sacct",
     "parquet",
     "table",

@@ -112,7 +112,7 @@ class Told:
         labels : mapping, optional
             What else tells series apart.
         """
-        text = None if cell is None else cell if isinstance(cell, str) else repr(cell)
+        text = None if cell is None else _clean(cell) if isinstance(cell, str) else repr(cell)
         series = _Series(metric=metric, who=who, labels=_json(labels or {}), unit=unit, kind=kind)
         self._samples.append((series, ts_us, text))
 
@@ -188,7 +188,12 @@ def _in_unit(series: _Series, numbers: Numbers, place: int) -> _Series:
 def _frame(rows: list[tuple[Any, ...]], schema: pl.Schema) -> pl.DataFrame:
     """Lay rows under a schema; times are given as microseconds."""
     plain = {name: pl.Int64() if kind == frames.TS else kind for name, kind in schema.items()}
-    return pl.DataFrame(rows, schema=plain, orient="row").cast(dict(schema))  # type: ignore[arg-type]  # polars names its own types
+    try:
+        frame = pl.DataFrame(rows, schema=plain, orient="row")
+    except UnicodeEncodeError:  # a lone surrogate, which JSON may hold: rare, so looked for only then
+        clean = [tuple(_clean(cell) if isinstance(cell, str) else cell for cell in row) for row in rows]
+        frame = pl.DataFrame(clean, schema=plain, orient="row")
+    return frame.cast(dict(schema))  # type: ignore[arg-type]  # polars names its own types
 
 
 def _json(parts: Mapping[str, Any]) -> str:
