@@ -13,6 +13,7 @@ import polars as pl
 from workbench.model import frames
 from workbench.model.batch import Batch
 from workbench.model.context import Context
+from workbench.model.pci import normal_pci_column
 from workbench.readers import stamps
 from workbench.readers.base import Match, Reader
 from workbench.readers.source import Source, damage_batches
@@ -26,6 +27,19 @@ _PREFIX = (
     rf"^(?P<prefix>\[(?P<month>{_MONTH}) +(?P<day>\d{{1,2}}) (?P<year>\d{{4}}) (?P<clock>\d\d:\d\d:\d\d)\] "
     r"\[(?P<severity>[A-Z]+)\] \[tid (?P<tid>\d+)\] ?)"
 )
+#: An error of a switch, by its SXid: the same that the switch's driver tells the kernel's log.
+_SXID = (
+    r"detected NVSwitch (?P<fatality>non-fatal|fatal) error (?P<sxid>[1-9]\d{0,5}) on fid (?P<fid>\d{1,6}) on NVSwitch "
+    r"pci bus id (?P<bus>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])"
+    r"(?: physical id (?P<physical_id>\d{1,6}))?(?: port (?P<port>\d{1,6}))?"
+)
+_ATTRIBUTES = {
+    "fatality": pl.String(),
+    "fid": pl.Int64(),
+    "pci": pl.String(),
+    "physical_id": pl.Int64(),
+    "port": pl.Int64(),
+}
 _NO_STAMP = "no Fabric Manager time stamp"
 _SECOND_US = pl.lit(1_000_000, pl.Int64)
 
@@ -90,17 +104,20 @@ class _Log:
         )
 
     def _events(self, timed: pl.DataFrame) -> pl.DataFrame:
-        none = pl.lit(None, pl.String)
-        attributes = json_object({"tid": pl.Int64()}).alias("attributes")
-        told = timed.with_columns(pl.col("tid").cast(pl.Int64)).select(
+        named = timed.with_columns(pl.col("text").str.extract_groups(_SXID).struct.unnest()).rename({"bus": "pci"})
+        whole = [pl.col(name).cast(pl.Int64, strict=False) for name in ("tid", "fid", "physical_id", "port")]
+        sxid = pl.col("sxid").is_not_null()
+        fatality = pl.when(pl.col("fatality") == "fatal").then(pl.lit("Fatal")).when(sxid).then(pl.lit("Non-fatal"))
+        attributes = json_object({"tid": pl.Int64(), **_ATTRIBUTES}).alias("attributes")
+        told = named.with_columns(*whole, fatality=fatality).select(
             "ts",
             "ts_low",
             "ts_high",
             host=pl.lit(self._host, pl.String),
-            device_kind=pl.lit("host"),
-            device=none,
-            kind=pl.lit("fabric_manager"),
-            code=none,
+            device_kind=pl.when(sxid).then(pl.lit("nvswitch")).otherwise(pl.lit("host")),
+            device=normal_pci_column(pl.col("pci")),
+            kind=pl.when(sxid).then(pl.lit("sxid")).otherwise(pl.lit("fabric_manager")),
+            code=pl.col("sxid"),
             severity=pl.col("severity").str.to_lowercase(),
             message=pl.col("text").str.strip_prefix(pl.col("prefix")).str.strip_chars_end(),
             attributes=attributes,

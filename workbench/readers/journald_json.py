@@ -1,4 +1,4 @@
-"""``journalctl -o json``: one JSON object a line, every number a string.
+"""``journalctl -o json``, ``json-pretty``, ``json-seq`` and ``json-sse``: objects whose numbers are strings.
 
 Kernel records carry the time at which the journal received them, and the monotonic time at which
 the kernel wrote them: the difference is how much earlier they may have happened. Other programs
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -19,6 +20,7 @@ from workbench.model import frames
 from workbench.model.batch import Batch
 from workbench.model.context import Context
 from workbench.readers.base import Match, Reader
+from workbench.readers.journal_documents import Documents, is_pretty
 from workbench.readers.kernel_messages import LINE, KernelGrammar
 from workbench.readers.program_messages import program_events, severity_of, told_with, unrepeated
 from workbench.readers.source import Source, damage_batches
@@ -46,6 +48,8 @@ _FIELDS = (
 )
 _SCHEMA = pl.Schema(dict.fromkeys(_FIELDS, pl.String()))
 _ODD = r'"\s*:\s*[\[{]|"MESSAGE"\s*:\s*null'
+_WHOLE = frozenset({"}"})  # a last line that ends a record
+_LEAD = r"^(?:\x1e|data: )"
 _TOO_LATE_US = 86_400_000_000  # a journal that claims to be later than a day is not believed
 _NO_OBJECT = "not a JSON object"
 _NO_TIME = "no possible __REALTIME_TIMESTAMP"
@@ -53,7 +57,9 @@ _NO_TIME = "no possible __REALTIME_TIMESTAMP"
 
 def _recognise(head: bytes, context: Context) -> Match | None:
     del context
-    share = matched_share(head, r'^\{.*"__REALTIME_TIMESTAMP"\s*:')
+    if is_pretty(head, share=0.5):
+        return Match(confidence=0.95, rule="JSON objects over many lines, with __REALTIME_TIMESTAMP")
+    share = matched_share(head, r'^(?:\x1e|data: )?\{.*"__REALTIME_TIMESTAMP"\s*:')
     if share < 0.6:
         return None
     return Match(confidence=0.95, rule=f"{share:.0%} of the first lines are JSON objects with __REALTIME_TIMESTAMP")
@@ -61,14 +67,24 @@ def _recognise(head: bytes, context: Context) -> Match | None:
 
 def _read(source: Source, context: Context) -> Iterator[Batch]:
     grammar, seen = KernelGrammar(), Seen()
+    documents = Documents() if is_pretty(source.head()) else None
     for block in source.blocks():
-        yield _batch(lines_of(block), context.host, grammar, seen)
+        lines = lines_of(block, complete=_WHOLE)
+        if documents is not None:
+            lines = replace(lines, frame=documents.feed(lines.frame))
+        yield _batch(lines, context.host, grammar, seen)
+    if documents is not None:
+        last = documents.rest()
+        yield _batch(
+            Lines(frame=last, rejects=frames.empty(frames.REJECTS), records=last.height), context.host, grammar, seen
+        )
     yield grammar.finish().batch(skipped({}), frames.empty(frames.REJECTS))
     yield from damage_batches(source)
 
 
 def _batch(lines: Lines, host: str | None, grammar: KernelGrammar, seen: Seen) -> Batch:
     text = pl.col("text")
+    lines = replace(lines, frame=lines.frame.with_columns(text.str.replace(_LEAD, "")))
     blank = lines.frame["text"].str.strip_chars() == ""
     note = lines.frame["text"].str.starts_with("-- ")
     records, odd = _records(lines.frame.filter(~blank & ~note))

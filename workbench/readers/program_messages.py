@@ -13,6 +13,19 @@ __all__ = ["LEVELS", "program_events", "severity_of", "told_with", "unrepeated"]
 LEVELS = ("emerg", "alert", "crit", "err", "warn", "notice", "info", "debug")
 _REPEATED = r"^message repeated (\d{1,9}) times: \[ ?(.*)\]\s*$"
 _LAST_REPEATED = r"^last message repeated (\d{1,9}) times"
+#: What checks of file systems say at boot, by the program that runs them.
+_CHECKERS = ("systemd-fsck", "fsck", "e2fsck", "fsck.ext4", "fsck.ext3", "xfs_repair")
+_CHECKED = (
+    r"^(?:/dev/)?(?P<device>[A-Za-z0-9_.:/-]{1,128}): (?P<said>recovering journal|clean,|\*{3,} FILE SYSTEM WAS MODIFIED|"
+    r"UNEXPECTED INCONSISTENCY|Clearing orphaned inode|was not cleanly unmounted)"
+)
+_FSCK = {
+    "recovering journal": "fsck_recovering",
+    "clean,": "fsck_clean",
+    "UNEXPECTED INCONSISTENCY": "fsck_inconsistent",
+    "Clearing orphaned inode": "fsck_repaired",
+    "was not cleanly unmounted": "fsck_unclean",
+}
 _LOST = (
     r"(\d{1,9}) messages? (?:lost|dropped|discarded|suppressed)\b",
     r"\b(?:lost|[Ss]uppressed|[Mm]issed|dropped) (\d{1,9}) (?:kernel )?messages?\b",
@@ -51,7 +64,10 @@ def unrepeated(lines: pl.DataFrame) -> pl.DataFrame:
 
 
 def program_events(lines: pl.DataFrame) -> pl.DataFrame:
-    """Make events of lines that programs wrote: ``log.lost`` where messages were lost, else ``log``.
+    """Make events of lines that programs wrote.
+
+    ``log.lost`` where messages were lost, ``filesystem`` where a check of one tells, else ``log``.
+    No program makes an event of the kernel, whatever it quotes.
 
     Parameters
     ----------
@@ -59,12 +75,24 @@ def program_events(lines: pl.DataFrame) -> pl.DataFrame:
         The columns of ``kernel_messages.LINE``; others, such as ``program``, become attributes.
     """
     text = pl.col("text")
+    if "program" in lines.columns:
+        checks = lines["program"].is_in(list(_CHECKERS)) & lines["text"].str.contains(_CHECKED)
+        if checks.fill_null(value=False).any():
+            checked = _checked(lines.filter(checks.fill_null(value=False)))
+            return pl.concat([program_events(lines.filter(~checks.fill_null(value=False))), checked])
     if not lines["text"].str.contains(r"messages? |messages?$").any():
         return events_frame(lines)
     count = pl.coalesce(text.str.extract(pattern) for pattern in _LOST).cast(pl.Int64, strict=False)
     lost = lines.with_columns(count=count)
     kind = pl.when(pl.col("count").is_not_null()).then(pl.lit("log.lost")).otherwise(pl.lit("log"))
     return events_frame(lost.with_columns(kind=kind))
+
+
+def _checked(lines: pl.DataFrame) -> pl.DataFrame:
+    told = lines.with_columns(pl.col("text").str.extract_groups(_CHECKED).struct.unnest())
+    code = pl.col("said").replace_strict(_FSCK, default="fsck_modified", return_dtype=pl.String)
+    kinds = {"kind": pl.lit("filesystem"), "device_kind": pl.lit("disk"), "code": code}
+    return events_frame(told.with_columns(**kinds).drop("said"))
 
 
 def told_with(kernel: Told, programs: pl.DataFrame) -> Told:

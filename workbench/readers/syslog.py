@@ -34,7 +34,7 @@ _STRUCTURED = (
     r'(?P<sd>-|(?:\[(?:[^\]\\"]|\\.|"(?:[^"\\]|\\.)*")*\])+)(?: \x{FEFF}?|$))'
 )
 _KERNEL_STAMP = r"^\[ *\d{1,10}\.\d{6}\](?: ?\[ *[TC]\d+\])? ?"
-_JOURNAL_NOTE = r"^-- (?:Boot|Reboot|Logs begin|Journal begins|No entries|Journal end)\b"
+_JOURNAL_NOTE = r"^-- (?:Boot|Reboot|Logs begin|Journal begins|No entries|Journal end)\b.{0,200}$"
 _NO_STAMP = "no syslog time stamp"
 _YEAR_MISSING = "time without a year: state the year of the first line (--year Y)"
 _BOTH_MISSING = "time without year and zone: state both (--year Y, --clock GLOB=ZONE)"
@@ -49,6 +49,8 @@ def _recognise(head: bytes, context: Context) -> Match | None:
     del context
     share = matched_share(head, _LIKELY)
     levels = matched_share(head, rf"^\S+(?: \S+)?[ T]\S+ \[?(?:{_WORDS})\b")
+    if matched_share(head, _JOURNAL_NOTE) == 1.0:
+        return Match(confidence=0.6, rule="notes of journalctl, and no entries")
     if share < 0.6 or levels > 0.2:
         return None
     return Match(confidence=0.4 + 0.4 * share, rule=f"{share:.0%} of the first lines have a time, a host and a program")
