@@ -9,6 +9,7 @@ import polars as pl
 
 from workbench.model import frames
 from workbench.readers.metriccolumns import label_text
+from workbench.timebase import from_us
 
 __all__ = ["PLURALS", "Graph", "Node", "named"]
 
@@ -51,7 +52,7 @@ class Graph:
 
     _entities: dict[Node, dict[str, str]] = field(default_factory=dict)
     _links: dict[tuple[Node, str, Node], None] = field(default_factory=dict)
-    _aliases: dict[tuple[str | None, str, str, str, str], None] = field(default_factory=dict)
+    _aliases: dict[tuple[str | None, str, str, str, str], tuple[int, int] | None] = field(default_factory=dict)
 
     def entity(self, node: Node, attributes: Mapping[str, str] | None = None) -> None:
         """Add an entity; what is said of it later is added."""
@@ -65,19 +66,28 @@ class Graph:
         self.entity(parent)
         self._links[child, relation, parent] = None
 
-    def alias(self, node: Node, name: str, rule: str) -> None:
-        """Say that ``name`` is another name of a node."""
+    def alias(self, node: Node, name: str, rule: str, seen_us: int | None = None) -> None:
+        """Say that ``name`` is another name of a node; where names move, as seen at a time."""
         host, kind, device = node
         if kind == "host":
             host, device = None, node[0]
         if device is not None and name != device:
-            self._aliases[host, kind, name, device, rule] = None
+            key = (host, kind, name, device, rule)
+            before = self._aliases.get(key)
+            if seen_us is None or (key in self._aliases and before is None):
+                self._aliases[key] = None
+            else:
+                low, high = before or (seen_us, seen_us)
+                self._aliases[key] = (min(low, seen_us), max(high, seen_us))
 
     def tables(self) -> dict[str, pl.DataFrame]:
-        """Give ``entities``, ``links`` and ``aliases``; their validity is not known."""
+        """Give ``entities``, ``links`` and ``aliases``; of what was not seen at a time the validity is not known."""
         entities = [(*node, label_text(attributes), None, None) for node, attributes in self._entities.items()]
         links = [(*child, relation, *parent, None, None) for child, relation, parent in self._links]
-        aliases = [(*alias, None, None) for alias in self._aliases]
+        aliases = [
+            (*alias, from_us(span[0]), from_us(span[1])) if span else (*alias, None, None)
+            for alias, span in self._aliases.items()
+        ]
         return {
             "entities": pl.DataFrame(entities, schema=frames.ENTITIES, orient="row"),
             "links": pl.DataFrame(links, schema=frames.LINKS, orient="row"),

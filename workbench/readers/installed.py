@@ -12,7 +12,22 @@ __all__ = ["tell_installed", "word"]
 
 _NOT_WORD = re.compile(r"[^a-z0-9]+")
 #: Attributes that name the thing and are no version of anything.
-_IDENTITY = frozenset({"model", "serial", "uuid", "sku", "part number", "psid", "guid", "mac", "description", "module"})
+_IDENTITY = frozenset(
+    {
+        "model",
+        "serial",
+        "uuid",
+        "sku",
+        "part number",
+        "psid",
+        "guid",
+        "mac",
+        "description",
+        "module",
+        "protocol",
+        "capacity bytes",
+    }
+)
 
 
 def word(text: str) -> str | None:

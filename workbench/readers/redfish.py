@@ -16,9 +16,9 @@ from workbench.model.context import Context
 from workbench.readers.base import Match, Reader
 from workbench.readers.installed import tell_installed, word
 from workbench.readers.ipmi_times import FIRST_YEAR, NO_CLOCK
+from workbench.readers.jsoncells import text_of
 from workbench.readers.jsondoc import documents_of, outer_keys
 from workbench.readers.redfish_readings import LISTS, Readings
-from workbench.readers.redfish_things import text_of
 from workbench.readers.source import Source, damage_batches
 from workbench.readers.told import Told
 from workbench.readers.toldlines import HOST_MISSING

@@ -9,7 +9,8 @@ from typing import Any
 from workbench.errors import UsageError
 from workbench.model.context import Context
 from workbench.readers.ipmi_times import FIRST_YEAR
-from workbench.readers.redfish_things import Places, kind_of, text_of, unit_of_sensor
+from workbench.readers.jsoncells import objects, text_of
+from workbench.readers.redfish_things import Places, kind_of, unit_of_sensor
 from workbench.readers.told import TAKEN_AT_MISSING, Told
 from workbench.readers.toldlines import HOST_MISSING
 from workbench.timebase import from_us, parse_time
@@ -74,7 +75,7 @@ class Readings:
         """Read the lists of a Thermal or Power; give how many members they have."""
         count = 0
         for key, properties in LISTS.items():
-            for member in _dicts(resource.get(key)):
+            for member in objects(resource.get(key)):
                 count += 1
                 self._told(member, list(_cells(key, member, properties)), line, self.context.taken_at_us)
         return count
@@ -89,7 +90,7 @@ class Readings:
     def report(self, report: Mapping[str, Any], line: int) -> int:
         """Read a MetricReport; give how many values it has."""
         count = 0
-        for value in _dicts(report.get("MetricValues")):
+        for value in objects(report.get("MetricValues")):
             count += 1
             path = text_of(value.get("MetricProperty")) or ""
             name = text_of(value.get("MetricId")) or path.rpartition("/")[2]
@@ -152,10 +153,6 @@ def _cells(key: str, member: Mapping[str, Any], properties: tuple[tuple[str, str
             continue
         metric = name if key == "PowerControl" else f"{named} {name}" if key in _BY_PROPERTY else named
         yield metric, path, member.get(name), unit or text_of(member.get("ReadingUnits"))
-
-
-def _dicts(value: Any) -> list[Mapping[str, Any]]:
-    return [member for member in value if isinstance(member, dict)] if isinstance(value, list) else []
 
 
 def _status(member: Mapping[str, Any], key: str) -> str | None:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.readers.graph import Node
+from workbench.readers.jsoncells import text_of
 from workbench.readers.told import Told
 
-__all__ = ["Places", "kind_of", "text_of", "unit_of_sensor"]
+__all__ = ["Places", "kind_of", "unit_of_sensor"]
 
 #: The number behind SXM is that of the module, which is not the index of the GPU.
 _MODULE = re.compile(r"(?:HGX_)?GPU_SXM_(\d{1,3})(?=$|[^0-9])")
@@ -21,22 +22,6 @@ _BY_TYPE = {
     "LiquidFlowLPM": "L/min",
 }  # fmt: skip
 _COUNTED = ("EnergykWh", "EnergyJoules", "EnergyWh")
-_SHOWN = 500
-
-
-def text_of(value: Any) -> str | None:
-    """Give text as it is (lone surrogates escaped), other plain values as JSON writes them, None for the rest.
-
-    Examples
-    --------
-    >>> text_of("a"), text_of(3), text_of(True), text_of(None), text_of({"a": 1})
-    ('a', '3', 'true', None, None)
-    """
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return value[:_SHOWN].encode("utf-8", "backslashreplace").decode()
-    return str(value) if isinstance(value, (int, float)) else None
 
 
 def unit_of_sensor(sensor: Mapping[str, Any]) -> str | None:

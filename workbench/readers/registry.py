@@ -27,6 +27,7 @@ BUILT_IN = (
     "ipmi_sel_info",
     "ipmi_sensor",
     "redfish",
+    "smartctl_json",
     "slurm_sacct",
     "parquet",
     "table",
