@@ -13,7 +13,7 @@ import orjson
 from workbench.errors import DataError
 from workbench.readers.source import Source
 
-__all__ = ["LIMIT", "Document", "documents_of", "outer_keys", "streamed"]
+__all__ = ["LIMIT", "Document", "document_at", "documents_of", "outer_keys", "streamed"]
 
 #: Bytes of a file that is read whole. What is longer has to come as JSON lines.
 LIMIT = 64 * 1024 * 1024
@@ -91,7 +91,7 @@ def streamed(source: Source, *, limit: int = LIMIT) -> Iterator[Document]:
     """
     head = source.head().removeprefix(b"\xef\xbb\xbf").lstrip()
     first = head.split(b"\n", 1)[0].strip()
-    if b"\n" not in head.rstrip() or not first.endswith((b"}", b"]")) or _of_line(1, first).why is not None:
+    if b"\n" not in head.rstrip() or not first.endswith((b"}", b"]")) or document_at(first, 1).why is not None:
         yield from documents_of(source, limit=limit)
         return
     for block in source.blocks():
@@ -102,19 +102,27 @@ def streamed(source: Source, *, limit: int = LIMIT) -> Iterator[Document]:
                     line=line, value=None, why="line is longer than 4 MiB", text=text.decode(errors="replace")
                 )
             elif text.strip(b" \t\r\0"):
-                yield _of_line(line, text.strip(b" \t\r\0"))
+                yield document_at(text.strip(b" \t\r\0"), line)
 
 
-def _of_line(line: int, text: bytes) -> Document:
-    """Read a line that holds one document, or say why it does not."""
+def document_at(text: bytes, line: int, *, whole: bool = True) -> Document:
+    """Read the document that a text is, or (not ``whole``) begins with.
+
+    Examples
+    --------
+    >>> document_at(b'{"a": NaN}', 1).value, document_at(b"[1] 2", 7).why
+    ({'a': nan}, 'no JSON: more text after the document at column 4')
+    >>> document_at(b"[1] 2", 7, whole=False).value
+    [1]
+    """
     shown = text[:_SHOWN].decode(errors="backslashreplace")
     try:
         return Document(line=line, value=orjson.loads(text), why=None, text=shown)
     except orjson.JSONDecodeError:
         pass  # perhaps NaN, or bytes that are not UTF-8: the other decoder tells
-    whole = text.decode(errors="backslashreplace")
-    value, why, end = _decoded(json.JSONDecoder(parse_int=_whole), whole, 0)
-    if why is None and whole[end:].strip(" ,"):
+    written = text.decode(errors="backslashreplace")
+    value, why, end = _decoded(json.JSONDecoder(parse_int=_whole), written, 0)
+    if whole and why is None and written[end:].strip(" ,"):
         value, why = None, f"no JSON: more text after the document at column {end + 1}"
     return Document(line=line, value=value, why=why, text=shown)
 

@@ -17,6 +17,7 @@ __all__ = ["BUILT_IN", "readers", "recognise"]
 BUILT_IN = (
     "prometheus_text",
     "promtool_tsdb_dump",
+    "prometheus_query_json",
     "telegraf_json",
     "influx_line_protocol",
     "kernel_log",
