@@ -29,6 +29,8 @@ BUILT_IN = (
     "ipmi_sensor",
     "redfish",
     "smartctl_json",
+    "nvme_smart_log_json",
+    "lustre_proc",
     "slurm_sacct",
     "parquet",
     "table",
