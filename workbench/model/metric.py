@@ -105,7 +105,7 @@ def catalogue() -> tuple[Metric, ...]:
     folder = resources.files("workbench.model") / "catalogue"
     metrics = []
     for file in sorted((f for f in folder.iterdir() if f.name.endswith(".toml")), key=lambda f: f.name):
-        entries = tomllib.loads(file.read_text(encoding="utf-8"))["metric"]
+        entries = tomllib.loads(file.read_text(encoding="utf-8")).get("metric", ())
         metrics += [_metric(entry) for entry in entries]
     return tuple(sorted(metrics, key=lambda metric: metric.id))
 
