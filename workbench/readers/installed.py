@@ -58,7 +58,7 @@ def tell_installed(told: Told, who: Node, attributes: Mapping[str, str], *, line
     if taken_at_us is None:
         return
     for component, version in attributes.items():
-        if component not in _IDENTITY:
+        if component not in _IDENTITY and not component.endswith(" available"):
             told.event(
                 who,
                 "inventory",

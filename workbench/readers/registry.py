@@ -31,6 +31,7 @@ BUILT_IN = (
     "smartctl_json",
     "nvme_smart_log_json",
     "lustre_proc",
+    "inventory",
     "slurm_sacct",
     "parquet",
     "table",
