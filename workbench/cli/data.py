@@ -13,10 +13,11 @@ import polars as pl
 import typer
 
 from workbench.cli.common import JsonOption, StoreOption, existing_store, progress, say, show, write_json
+from workbench.cli.events import events
 from workbench.errors import SpecificationError, UsageError
 from workbench.store.store import open as open_store
 
-__all__ = ["events", "incidents", "info", "ingest", "register", "sql"]
+__all__ = ["incidents", "info", "ingest", "register", "sql"]
 
 SqlFormat = StrEnum("SqlFormat", ["table", "csv", "json", "parquet"])
 MANY_FILES = 24
@@ -43,6 +44,9 @@ def ingest(
         Path | None, typer.Option("--map", help="TOML file that says what ambiguous columns mean.")
     ] = None,
     memory: Annotated[str, typer.Option(help="Bound on memory.")] = "2GB",
+    salvage: Annotated[
+        bool, typer.Option("--salvage", help="Take also what compressed files gave whose checksum fails.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what would be read; write nothing.")] = False,
     json: JsonOption = None,
 ) -> int:
@@ -54,8 +58,9 @@ def ingest(
     try:
         with progress("ingest", unit_bytes=True) as tell:
             report = target.ingest(
-                paths, clock=zones, year=year, mapping=mapping, memory=memory, dry_run=dry_run, progress=tell
-            )
+                paths, clock=zones, year=year, mapping=mapping, memory=memory, dry_run=dry_run, progress=tell,
+                salvage=salvage,
+            )  # fmt: skip
     except UsageError:
         if fresh:
             shutil.rmtree(store)  # made a moment ago, and nothing came into it
@@ -91,13 +96,6 @@ def info(store: StoreOption, json: JsonOption = None) -> None:
     if not write_json(facts.to_json(), json):
         for title, frame in facts.sections():
             show(frame, title=title)
-
-
-def events(store: StoreOption, json: JsonOption = None) -> None:
-    """List event kinds with their counts."""
-    kinds = existing_store(store).event_kinds()
-    if not write_json(kinds.to_dicts(), json):
-        show(kinds)
 
 
 def sql(

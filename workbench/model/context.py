@@ -87,6 +87,8 @@ class Context:
         Year of the first record, for stamps such as ``Nov  2 03:14:01``.
     taken_at_us : int or None
         UTC microseconds at which a dump without any time was taken.
+    interval_s : float or None
+        Seconds between the samples of a dump without any time, from ``taken_at_us`` on.
     boot_at_us : int or None
         UTC microseconds of the boot that ``[843127.551201]`` counts from.
     host : str or None
@@ -95,6 +97,8 @@ class Context:
         Cluster that the dump is of.
     reader : str or None
         Reader to use, whatever the content looks like.
+    salvage : bool
+        Take what a compressed member gave although its checksum fails; stated of such files only.
     columns : Columns
         For generic tables.
     """
@@ -102,8 +106,10 @@ class Context:
     zone: str | None = None
     year: int | None = None
     taken_at_us: int | None = None
+    interval_s: float | None = None
     boot_at_us: int | None = None
     host: str | None = None
     cluster: str | None = None
     reader: str | None = None
+    salvage: bool = False
     columns: Columns = field(default_factory=Columns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -16,7 +16,7 @@ from workbench.errors import DataError
 from workbench.model import frames
 from workbench.model.batch import Batch
 from workbench.readers.encoding import Decoder, decoder_for
-from workbench.readers.streams import ByteStream, StreamDamageError, decompressed
+from workbench.readers.streams import ByteStream, StreamDamageError, TrustedStream, decompressed
 
 __all__ = [
     "BLOCK_BYTES",
@@ -44,6 +44,7 @@ class Damage:
 
     line: int
     reason: str
+    curable: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +172,7 @@ class Source:
             else:
                 break
         if self.damage is not None:
-            self.damage = Damage(line=line, reason=self.damage.reason)
+            self.damage = replace(self.damage, line=line)
         if rest:
             yield _block(line, rest, overlong, unterminated=True)
 
@@ -238,7 +239,7 @@ class Source:
             part = self._stream.read(size)
         except (StreamDamageError, OSError) as error:
             self._ended = True
-            self.damage = Damage(line=0, reason=str(error))
+            self.damage = Damage(line=0, reason=str(error), curable=getattr(error, "curable", None))
             return b""
         self._ended = not part
         return part
@@ -309,16 +310,25 @@ def damage_batches(source: Source) -> Iterator[Batch]:
         "line": [line],
         "reason": [f"{source.damage.reason}; what follows line {max(line - 1, 0)} is lost"],
         "text": [""],
-        "curable": [None],
+        "curable": [source.damage.curable],
     }
     yield Batch(records=1, rows=0, rejects=pl.DataFrame(reject, schema=frames.REJECTS))
 
 
-def open_source(path: Path, *, block_bytes: int = BLOCK_BYTES) -> Source:
+def open_source(
+    path: Path, *, block_bytes: int = BLOCK_BYTES, trusted: int | None = None, damage: str = ""
+) -> Source:
     """Open a file, decompressing by what its first bytes say (gzip, zstd), whatever its suffix.
 
     Several gzip members or zstd frames are read one after another. Reading is a stream, so
     a compression bomb costs time, not memory. Close the source, or use it in ``with``.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    block_bytes : int
+    trusted : int or None
+        Give only so many bytes of content, and then ``damage``: what follows was found to be wrong.
 
     Raises
     ------
@@ -328,6 +338,8 @@ def open_source(path: Path, *, block_bytes: int = BLOCK_BYTES) -> Source:
     size = path.stat().st_size
     file = path.open("rb")
     stream, container = decompressed(file)
+    if trusted is not None:
+        stream = TrustedStream(stream, trusted, damage)
     plain = path if container == "plain" else None
     source = Source(stream, raw_bytes=size, path=plain, container=container, block_bytes=block_bytes)
     source._position = file.tell  # noqa: SLF001 -- its own maker

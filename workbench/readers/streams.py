@@ -7,7 +7,7 @@ from typing import BinaryIO, Protocol
 
 import zstandard
 
-__all__ = ["ByteStream", "GzipStream", "StreamDamageError", "ZstdStream", "decompressed"]
+__all__ = ["ByteStream", "GzipStream", "StreamDamageError", "TrustedStream", "ZstdStream", "decompressed"]
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -22,11 +22,14 @@ class StreamDamageError(Exception):
     ----------
     cut : bool
         The file only ends too early: nothing says that the bytes before are wrong.
+    curable : str or None
+        What the user can state so that more is read.
     """
 
-    def __init__(self, reason: str, *, cut: bool = False) -> None:
+    def __init__(self, reason: str, *, cut: bool = False, curable: str | None = None) -> None:
         super().__init__(reason)
         self.cut = cut
+        self.curable = curable
 
 
 class ByteStream(Protocol):
@@ -214,6 +217,42 @@ class ZstdStream:
         if self._engine.eof:
             self._inside, self._rest = False, self._engine.unused_data
         return plain
+
+
+class TrustedStream:
+    r"""Give the first bytes of a stream, then the damage that makes the others untrustworthy.
+
+    Examples
+    --------
+    >>> import io
+    >>> stream = TrustedStream(io.BytesIO(b"good bad"), 4, "checksum fails")
+    >>> stream.read(99)
+    b'good'
+    """
+
+    def __init__(self, stream: ByteStream, size: int, damage: str) -> None:
+        self._stream = stream
+        self._left = size
+        self._damage = damage
+
+    def read(self, size: int, /) -> bytes:
+        """Give some bytes.
+
+        Raises
+        ------
+        StreamDamageError
+            At the end of what can be trusted.
+        """
+        piece = self._stream.read(min(size, self._left))[: self._left] if self._left else b""
+        if not piece:
+            told = f"{self._damage}; nothing of the member that fails is taken, --salvage takes what it gave"
+            raise StreamDamageError(told, curable="salvage")
+        self._left -= len(piece)
+        return piece
+
+    def close(self) -> None:
+        """Close the stream below."""
+        self._stream.close()
 
 
 def decompressed(file: BinaryIO) -> tuple[ByteStream, str]:

@@ -7,17 +7,16 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from workbench.errors import DataError
-from workbench.model.context import Context
 from workbench.readers.base import Reader
 from workbench.readers.source import open_source
-from workbench.store.ingest import Stated
-from workbench.store.known import Known, known_files
+from workbench.store.ingest import Stated, looked
+from workbench.store.known import SUPERSEDED, Known, known_files, same_known
 from workbench.store.manifest import Snapshot
-from workbench.store.read import choose_reader, fingerprint
+from workbench.store.read import choose_reader
 from workbench.store.report import FileReport, IngestReport
+from workbench.store.sift import Candidate
 from workbench.store.tables import read_fixed
-from workbench.store.walk import Found, find_files
+from workbench.store.walk import find_files
 
 __all__ = ["dry_run"]
 
@@ -35,34 +34,51 @@ def dry_run(
 ) -> IngestReport:
     """Look at the files; write nothing."""
     begin = time.monotonic()
+    found = find_files(paths, inside=root)
     known = known_files(read_fixed(now, "files"))
-    files = tuple(_look(found, stated.context(found), known, readers) for found in find_files(paths, inside=root))
+    reports = {one.found.shown: _look(one, known, readers) for one in looked(found, stated)}
+    files = tuple(reports[one.shown] for one in found)
     seconds = time.monotonic() - begin
     return IngestReport(files=files, store=str(root), version=str(now.seq), dry_run=True, seconds=seconds)
 
 
-def _look(found: Found, context: Context, known: dict[str, Known], readers: Sequence[Reader] | None) -> FileReport:
+def _look(one: Candidate, known: dict[str, list[Known]], readers: Sequence[Reader] | None) -> FileReport:
+    found, look, context = one.found, one.look, one.context
     facts: dict[str, Any] = {"path": found.shown, "bytes": found.size}
+    if look is None:
+        return FileReport(**facts, status="unreadable", reason=one.trouble)
+    told = _settled(one, known)
+    if told is not None:
+        return told
+    facts["digest"] = look.digest
     try:
-        digest = fingerprint(found)
-        there = known.get(digest)
-        if there is not None and not there.read_again(context):
-            return FileReport(**facts, status="known", digest=digest, reason="the same content is in the store already")
-        with open_source(found.path) as source:
+        with open_source(found.path, trusted=None if look.trusted else look.size, damage=look.damage) as source:
             head = source.head()
-            container = source.container
-    except (DataError, OSError) as error:
+    except OSError as error:
         return FileReport(**facts, status="unreadable", reason=str(error))
-    if not head:
-        return FileReport(**facts, status="empty", digest=digest, reason="the file holds nothing")
-    chosen = choose_reader(head, context, readers)
+    chosen = choose_reader(head, context, readers) if head else None
     if chosen is None:
-        return FileReport(**facts, status="not recognised", digest=digest, reason="no reader knows this content")
+        why = look.damage or "no reader knows this content"
+        return FileReport(**facts, status="damaged" if look.damage else "not recognised", reason=why)
     reader, match = chosen
-    text = found.size * (1 if container == "plain" else 8)
+    text = look.size
     lines = max(1, head.count(b"\n"))
     return FileReport(
-        **facts, status="recognised", digest=digest, reader=reader.name, rule=match.rule, confidence=match.confidence,
+        **facts, status="recognised", reader=reader.name, rule=match.rule, confidence=match.confidence,
         estimated_rows=max(1, round(text / len(head) * lines)) if text > len(head) else lines,
         estimated_s=round(text / _BYTES_A_SECOND, 2),
     )  # fmt: skip
+
+
+def _settled(one: Candidate, known: dict[str, list[Known]]) -> FileReport | None:
+    """Give the report of a file that need not be opened again."""
+    assert one.look is not None
+    facts: dict[str, Any] = {"path": one.found.shown, "bytes": one.found.size, "digest": one.look.digest}
+    there = same_known(known.get(one.look.digest, ()), one.found.shown, one.context)
+    if there is not None and not there.read_again(one.context):
+        return FileReport(**facts, status="known", reason="the same content is in the store already")
+    if one.longer is not None:
+        return FileReport(**facts, status=SUPERSEDED, reason=f"{one.longer.found.shown} begins with all of it")
+    if not one.look.size and not one.look.damage:
+        return FileReport(**facts, status="empty", reason="the file holds nothing")
+    return None

@@ -262,6 +262,8 @@ def _fixed_view(table: str, columns: Mapping[str, str], scan: str, *, renamed: b
     if renamed and "entity" in columns:
         at = _TIMES.get(table)
         scan = _with_new_names(scan, list(columns), identifier(at) if at else None)
+    if table == "series":
+        return _summed_series(scan)
     if table == "links":
         return f"select distinct * from ({scan})"  # every ingest of files that stay tells them again
     if table == "entities":
@@ -275,6 +277,15 @@ def _fixed_view(table: str, columns: Mapping[str, str], scan: str, *, renamed: b
             f"from told where only_bare or not ({bare}) group by all"
         )
     return scan
+
+
+def _summed_series(scan: str) -> str:
+    """Say once of each series what several ingests told; what a superseded file had told is taken back."""
+    return (
+        'select "table", entity, metric, labels, unit, kind, min(first) as first, max(last) as last, '
+        "sum(count)::bigint as count, median(interval_s) as interval_s, source "
+        f"from ({scan}) group by all having sum(count) > 0"
+    )
 
 
 def _once(events: str) -> str:

@@ -6,31 +6,32 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
 
-from workbench.errors import DataError, InterruptedWorkError, UsageError
+from workbench.errors import InterruptedWorkError, UsageError
 from workbench.execution import check_engine, map_tasks
 from workbench.model.context import Context
 from workbench.model.mapping import Mapping as MappingFile
 from workbench.model.mapping import load_mapping
 from workbench.readers.base import Reader
 from workbench.store.compact import MANY_FILES, compact, crowded
-from workbench.store.known import LOADED, Known, known_files
+from workbench.store.known import LOADED, Known, context_json, known_files, same_known
+from workbench.store.look import look_or_reason
 from workbench.store.manifest import Snapshot, snapshot
 from workbench.store.plan import Item
-from workbench.store.read import ReadTask, failed_item, fingerprint, fingerprint_or_reason, read_elsewhere, read_file
+from workbench.store.read import ReadTask, failed_item, read_elsewhere, read_file, superseded_item
 from workbench.store.report import FileReport, IngestReport
-from workbench.store.stage import source_id
+from workbench.store.sift import Candidate, Shelf, longer_of
 from workbench.store.staging import staging
 from workbench.store.step import commit_step
 from workbench.store.tables import read_fixed
 from workbench.store.walk import Found, clock_for, find_files
 from workbench.timebase import from_us, zone_of
 
-__all__ = ["Progress", "Stated", "ingest", "parse_bytes"]
+__all__ = ["Progress", "Stated", "ingest", "looked", "parse_bytes"]
 
 Progress = Callable[[float, float, str], None]
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(k|m|g|t)?i?b?\s*", re.ASCII | re.IGNORECASE)
@@ -79,21 +80,27 @@ class Stated:
     clocks : sequence of (glob, zone)
     year : int or None
     mapping : Mapping or None
+    salvage : bool
+        Take what compressed files give although their checksums fail.
     """
 
     clocks: Sequence[tuple[str, str]] = ()
     year: int | None = None
     mapping: MappingFile | None = None
+    salvage: bool = False
 
     @classmethod
-    def of(cls, clock: Mapping[str, str] | None, year: int | None, mapping: Path | str | None) -> Stated:
+    def of(
+        cls, clock: Mapping[str, str] | None, year: int | None, mapping: Path | str | None, *, salvage: bool = False
+    ) -> Stated:
         """Check and keep what was stated."""
         clocks = tuple((clock or {}).items())
         for _, zone in clocks:
             zone_of(zone)
         if year is not None and not 1970 <= year <= 2200:
             raise UsageError(f"Year {year} is out of range; state the year of the first record, such as 2026.")
-        return cls(clocks=clocks, year=year, mapping=None if mapping is None else load_mapping(mapping))
+        rules = None if mapping is None else load_mapping(mapping)
+        return cls(clocks=clocks, year=year, mapping=rules, salvage=salvage)
 
     def context(self, found: Found) -> Context:
         """Give what is stated about one file."""
@@ -112,13 +119,15 @@ class _Run:
     progress: Progress | None
     batch: str
     folder: Path
-    known: dict[str, Known]
+    known: dict[str, list[Known]]
+    shelf: Shelf
     told: dict[str, str]
     unread: dict[str, set[str]]
     total: int
     done: int = 0
     waiting: list[Item] = field(default_factory=list)
     replaced: set[str] = field(default_factory=set)
+    superseded: dict[str, str] = field(default_factory=dict)
     reports: dict[str, FileReport] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     steps: int = 0
@@ -129,67 +138,98 @@ class _Run:
         if self.progress is not None:
             self.progress(float(self.done + inside), float(self.total), path)
 
-    def take(self, number: int, found: Found) -> None:
+    def take(self, one: Candidate) -> None:
         """Read one file, unless its content is there; commit when enough waits."""
-        self.tell(0, found.shown)
-        context = self.stated.context(found)
-        folder = self.folder / f"f{number:06d}"
-        try:
-            digest = fingerprint(found)
-        except DataError as error:
-            self._wait(failed_item(found, str(error), context, folder))
-            return
-        if not self._is_known(found, digest, context):
+        self.tell(0, one.found.shown)
+        if self._to_read(one):
             item = read_file(
-                found, digest, context, folder=folder, limit_bytes=self.memory // 16, readers=self.readers,
-                tell=lambda at: self.tell(at, found.shown),
+                one, self._source(one), folder=self._folder(one), limit_bytes=self.memory // 16, readers=self.readers,
+                tell=lambda at: self.tell(at, one.found.shown),
             )  # fmt: skip
-            self._wait(item)
-        self.done += found.size
+            self._read(one, item)
+        self.done += one.found.size
 
-    def take_elsewhere(self, numbered: Sequence[tuple[int, Found]], engine: str) -> None:
+    def take_elsewhere(self, several: Sequence[Candidate], engine: str) -> None:
         """Read some files over processes; the answers are taken in the order of the files."""
-        found = [one for _, one in numbered]
         tasks: dict[str, ReadTask] = {}
-        later: list[tuple[int, Found]] = []
-        told = map_tasks(fingerprint_or_reason, found, engine=engine)
-        for (number, one), (digest, trouble) in zip(numbered, told, strict=True):
-            context, folder = self.stated.context(one), self.folder / f"f{number:06d}"
-            if trouble:
-                self._wait(failed_item(one, trouble, context, folder))
-            elif digest in tasks:
-                later.append((number, one))  # a second name of content that is being read
+        later: list[Candidate] = []
+        for one in several:
+            if one.look is not None and (self._source(one) in tasks or one.longer is not None):
+                later.append(one)  # a second name of content that is being read, or the beginning of another file
                 continue
-            elif not self._is_known(one, digest, context):
-                limit = self.memory // 16
-                tasks[digest] = ReadTask(
-                    found=one, digest=digest, context=context, folder=folder, limit_bytes=limit, readers=self.readers
+            if self._to_read(one):
+                limit, source = self.memory // 16, self._source(one)
+                tasks[source] = ReadTask(
+                    one=one, source=source, folder=self._folder(one), limit_bytes=limit, readers=self.readers
                 )
-            self.done += one.size
-        for task, item in zip(
-            tasks.values(), map_tasks(read_elsewhere, list(tasks.values()), engine=engine), strict=True
-        ):
-            self._wait(item)
-            self.tell(0, task.found.shown)
-        for number, one in later:
-            self.take(number, one)
+            self.done += one.found.size
+        answers = map_tasks(read_elsewhere, list(tasks.values()), engine=engine)
+        for task, item in zip(tasks.values(), answers, strict=True):
+            self._read(task.one, item)
+            self.tell(0, task.one.found.shown)
+        for one in later:
+            self.take(one)
 
-    def _is_known(self, found: Found, digest: str, context: Context) -> bool:
-        known = self.known.get(digest)
-        if known is None or known.read_again(context):
+    def _folder(self, one: Candidate) -> Path:
+        return self.folder / f"f{one.number:06d}"
+
+    def _known(self, one: Candidate) -> Known | None:
+        assert one.look is not None
+        return same_known(self.known.get(one.look.digest, ()), one.found.shown, one.context)
+
+    def _source(self, one: Candidate) -> str:
+        known = self._known(one)
+        return one.source if known is None else known.source
+
+    def _to_read(self, one: Candidate) -> bool:
+        """Tell whether a file must be read; else say what becomes of it."""
+        if one.look is None:
+            self._wait(failed_item(one.found, one.trouble, one.context, self._folder(one)))
             return False
-        self.reports[found.shown] = _known_report(found, digest, known)
-        return True
+        known = self._known(one)
+        if known is not None and not known.read_again(one.context):
+            self.reports[one.found.shown] = _known_report(one.found, one.look.digest, known)
+            return False
+        longer = self._longer(one) if known is None or known.status not in LOADED else ""
+        if longer:
+            reason = f"{longer} begins with all of it, and is in the store"
+            reason += f"; this copy is damaged: {one.look.damage}" if one.look.damage else ""
+            self._wait(superseded_item(one, self._source(one), self._folder(one), reason))
+        return not longer
+
+    def _longer(self, one: Candidate) -> str:
+        """Give the path of a file in the store that begins with all of this one; "" where there is none."""
+        if one.longer is not None and one.longer.found.shown in self.reports:
+            report = self.reports[one.longer.found.shown]
+            if report.status in LOADED or report.status == "known":
+                return report.path
+        known = self.shelf.longer(one)
+        return "" if known is None else known.path
+
+    def _read(self, one: Candidate, item: Item) -> None:
+        """Take a file that was read; what it begins with gives way to it."""
+        if item.status in LOADED:
+            shorter = [known for known in self.shelf.shorter(one) if known.source != item.source]
+            for known in shorter:
+                if known.reader == item.reader:
+                    self.superseded[known.source] = f"{item.shown} begins with all of it, and is in the store"
+                    item.stage.notes.append(f"takes the place of {known.path}, with which it begins")
+                else:
+                    item.stage.notes.append(
+                        f"begins with {known.path}, which reader {known.reader} took: both are kept"
+                    )
+            item.supersedes = tuple(known.source for known in shorter if known.reader == item.reader)
+        self._wait(item)
 
     def _wait(self, item: Item) -> None:
         if item.status not in LOADED and self.told.get(item.source) == item.status:
             self.reports[item.shown] = _report(item)  # nothing new to say of it: no new version
             return
         if item.status in LOADED:
-            self.known[item.digest] = _taken(item.digest)
+            self.known.setdefault(item.digest, []).insert(0, _taken(item))
         self.waiting.append(item)
         # What was read of this content before, and what was said of this path while it could not be read, gives way.
-        self.replaced |= ({item.source} & set(self.told)) | self.unread.get(item.shown, set())
+        self.replaced |= ({item.source} & set(self.told)) | self.unread.get(item.shown, set()) | set(item.supersedes)
         self.reports[item.shown] = _report(item)
         self.held += item.stage.bytes
         self.on_disk += item.stage.disk_bytes
@@ -201,13 +241,15 @@ class _Run:
         items, self.waiting = self.waiting, []
         self.held = self.on_disk = 0
         replaced, self.replaced = self.replaced, set()
+        superseded, self.superseded = self.superseded, {}
         if not items:
             return
         self.steps += 1
         batch = f"{self.batch}{self.steps:04d}"
         done = commit_step(
-            self.root, items, batch=batch, folder=self.folder, budget_bytes=self.memory // 8, replaced=replaced
-        )
+            self.root, items, batch=batch, folder=self.folder, budget_bytes=self.memory // 8, replaced=replaced,
+            superseded=superseded,
+        )  # fmt: skip
         self.notes += [note for note in done.notes if note not in self.notes]
         late = {id(item) for item in done.known}
         for item in items:
@@ -252,17 +294,20 @@ def ingest(
     found = find_files(paths, inside=root)
     with staging(root) as (batch, folder):
         files = read_fixed(snapshot(root), "files")
+        known = known_files(files)
         run = _Run(
             root=root, stated=stated, memory=parse_bytes(memory), readers=readers, progress=progress, batch=batch, folder=folder,
-            known=known_files(files), told=dict(files.select("source", "status").iter_rows()), unread=_unread(files), total=sum(one.size for one in found),
+            known=known, shelf=Shelf(one for same in known.values() for one in same), told=dict(files.select("source", "status").iter_rows()),
+            unread=_unread(files), total=sum(one.size for one in found),
         )  # fmt: skip
         try:
+            candidates = looked(found, stated, engine)
             if engine == "here":
-                for number, one in enumerate(found):
-                    run.take(number, one)
+                for one in candidates:
+                    run.take(one)
             else:
-                for start in range(0, len(found), _FILES_A_ROUND):
-                    run.take_elsewhere([*enumerate(found)][start : start + _FILES_A_ROUND], engine)
+                for start in range(0, len(candidates), _FILES_A_ROUND):
+                    run.take_elsewhere(candidates[start : start + _FILES_A_ROUND], engine)
             run.commit()
         except KeyboardInterrupt:
             _interrupted(run, len(found))
@@ -277,9 +322,25 @@ def ingest(
     return report, now
 
 
-def _taken(digest: str) -> Known:
+def looked(found: Sequence[Found], stated: Stated, engine: str = "here") -> list[Candidate]:
+    """Look at all files; those that stand at the beginning of others come last."""
+    tasks = [(one, stated.salvage) for one in found]
+    told = map_tasks(look_or_reason, tasks, engine=engine)
+    candidates = []
+    for number, (one, (look, trouble)) in enumerate(zip(found, told, strict=True)):
+        context = stated.context(one)
+        if look is not None and look.salvaged:
+            context = replace(context, salvage=True)
+        candidates.append(Candidate(number=number, found=one, context=context, look=look, trouble=trouble))
+    longer_of(candidates)
+    return sorted(candidates, key=lambda one: one.longer is not None)
+
+
+def _taken(item: Item) -> Known:
     """Note content that this ingest has read itself: a second file of it says nothing new."""
-    return Known(source=source_id(digest), status="loaded", curable=0, hostless=0, context="{}")
+    return Known(
+        source=item.source, status=item.status, context=context_json(item.context), path=item.shown, taken=True
+    )
 
 
 def _unread(files: pl.DataFrame) -> dict[str, set[str]]:

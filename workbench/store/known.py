@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,10 +12,13 @@ import polars as pl
 
 from workbench.model.context import Context
 
-__all__ = ["LOADED", "Known", "context_json", "known_files"]
+__all__ = ["LOADED", "SUPERSEDED", "Known", "context_json", "known_files", "same_known"]
 
 #: Statuses of files whose rows are in the store.
 LOADED = frozenset({"loaded", "loaded with rejects", "no rows", "damaged"})
+#: Status of a file whose whole content stands at the beginning of another one.
+SUPERSEDED = "superseded"
+_WHOSE = ("host", "cluster", "taken_at_us")
 _NOTHING: dict[str, Any] = json.loads(json.dumps(asdict(Context())))
 
 
@@ -33,18 +37,41 @@ def _stated(facts: Mapping[str, Any]) -> dict[str, Any]:
     columns = facts.get("columns") or {}
     usual = _NOTHING["columns"]
     own = {f"columns.{name}": value for name, value in columns.items() if value != usual.get(name)}
-    return {name: value for name, value in facts.items() if name != "columns" and value is not None} | own
+    return {name: value for name, value in facts.items() if name != "columns" and value not in (None, False)} | own
 
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """A file that the store knows by its content."""
+    """A file that the store knows by its content.
+
+    ``content``, ``size`` and ``opening`` are those of :class:`workbench.store.look.Look`; ``taken``:
+    by the ingest that is under way.
+    """
 
     source: str
     status: str
-    curable: int
-    hostless: int
-    context: str
+    curable: int = 0
+    hostless: int = 0
+    context: str = "{}"
+    digest: str = ""
+    path: str = ""
+    reader: str = ""
+    content: str = ""
+    size: int = 0
+    opening: tuple[str, ...] = ()
+    taken: bool = False
+
+    @staticmethod
+    def source_of(digest: str, context: Context) -> str:
+        """Give the id of content that is read in a context.
+
+        Examples
+        --------
+        >>> Known.source_of("0" * 64, Context()), Known.source_of("0" * 64, Context(host="n1"))[:4]
+        ('0000000000000000', '4ac2')
+        """
+        whose = _whose(context_json(context))
+        return digest[:16] if not whose else hashlib.sha256(f"{digest} {whose}".encode()).hexdigest()[:16]
 
     def read_again(self, context: Context) -> bool:
         """Tell whether the content is to be read again, replacing its rows.
@@ -53,6 +80,8 @@ class Known:
         otherwise, and records were rejected for want of it, names were left without a host, or
         something was stated already. Stating less than before changes nothing.
         """
+        if self.status == SUPERSEDED or self.taken:
+            return False
         if self.status not in LOADED:
             return True
         before: dict[str, Any] = json.loads(self.context)
@@ -61,13 +90,32 @@ class Known:
             return False
         return any(before.get(name) != value for name, value in now.items())
 
+    def is_same(self, path: str, context: Context) -> bool:
+        """Tell whether a file of this content is this one: of the same host and time, as far as stated, or place."""
+        before, now = _whose(self.context), _whose(context_json(context))
+        return before == now or self.path == path or not before or not now
 
-def known_files(files: pl.DataFrame) -> dict[str, Known]:
+
+def _whose(context: str) -> dict[str, Any]:
+    """Give what makes two files of one content two: dumps of idle devices are alike on many hosts."""
+    return {name: value for name, value in json.loads(context).items() if name in _WHOSE}
+
+
+def known_files(files: pl.DataFrame) -> dict[str, list[Known]]:
     """Give what the ``files`` table knows, by digest."""
-    rows = files.filter(pl.col("digest") != "").select("digest", "source", "status", "curable", "hostless", "context")
-    return {
-        digest: Known(
-            source=source, status=status, curable=curable or 0, hostless=hostless or 0, context=context or "{}"
-        )
-        for digest, source, status, curable, hostless, context in rows.iter_rows()
-    }
+    found: dict[str, list[Known]] = {}
+    for row in files.filter(pl.col("digest") != "").iter_rows(named=True):
+        one = Known(
+            source=row["source"], status=row["status"], curable=row["curable"] or 0, hostless=row["hostless"] or 0,
+            context=row["context"] or "{}", digest=row["digest"], path=row["path"], reader=row["reader"] or "",
+            content=row["content_digest"] or "", size=row["content_bytes"] or 0, opening=tuple((row["opening"] or "").split()),
+        )  # fmt: skip
+        found.setdefault(one.digest, []).append(one)
+    return found
+
+
+def same_known(known: Iterable[Known], path: str, context: Context) -> Known | None:
+    """Choose what the store knows of a file, among all that it has of its content."""
+    mine = [one for one in known if one.is_same(path, context)]
+    exact = [one for one in mine if _whose(one.context) == _whose(context_json(context))]
+    return next(iter(exact or mine), None)

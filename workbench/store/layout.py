@@ -95,7 +95,8 @@ FIXED: dict[str, pl.Schema] = {
     ),
     "files": pl.Schema(
         {
-            "source": _TEXT, "digest": _TEXT, "path": _TEXT, "bytes": _COUNT, "reader": _TEXT, "rule": _TEXT,
+            "source": _TEXT, "digest": _TEXT, "content_digest": _TEXT, "content_bytes": _COUNT, "opening": _TEXT,
+            "path": _TEXT, "bytes": _COUNT, "reader": _TEXT, "rule": _TEXT,
             "confidence": pl.Float64(), "status": _TEXT, "reason": _TEXT, "records": _COUNT, "rows": _COUNT,
             "skipped": _COUNT, "rejected": _COUNT, "curable": _COUNT, "hostless": _COUNT, "samples": _COUNT, "repeated": _COUNT,
             "absent": _COUNT, "entities": _COUNT, "skips": _TEXT, "reasons": _TEXT, "context": _TEXT, "notes": pl.List(_TEXT), "first": TS, "last": TS, "batch": _COUNT,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from workbench.model.context import Context
 from workbench.store.columns import Columns, Placement, RawName
 from workbench.store.identity import Identity, Resolved, Who
+from workbench.store.look import Look
 from workbench.store.stage import Stage
 
 __all__ = ["Item", "Lookup", "Plan"]
@@ -24,7 +25,8 @@ class Item:
     """One file of an ingest step, read and waiting to be committed.
 
     ``owner`` is the id that rows summing up the file carry: its own where it may be read again
-    under another context and replaced, null where it never will.
+    under another context and replaced, null where it never will. ``supersedes`` are the ids of
+    files in the store that this one begins with.
     """
 
     path: Path
@@ -43,6 +45,8 @@ class Item:
     misfits: int = 0
     hostless: int = 0
     entities: int = 0
+    look: Look | None = None
+    supersedes: tuple[str, ...] = ()
     sentinels: dict[tuple[str, str], int] = field(default_factory=dict)
 
     @property

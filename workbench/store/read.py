@@ -8,37 +8,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.errors import DataError, ResourceError, SpecificationError
+from workbench.errors import ResourceError, SpecificationError
 from workbench.model.context import Context
 from workbench.readers.base import Match, Reader
 from workbench.readers.registry import readers as all_readers
 from workbench.readers.registry import recognise
-from workbench.readers.source import Damage, Source, open_source
+from workbench.readers.source import Damage, Source, damage_batches, open_source
+from workbench.store.known import SUPERSEDED
 from workbench.store.plan import Item
-from workbench.store.stage import Stage, digest_of, source_id
+from workbench.store.sift import Candidate
+from workbench.store.stage import Stage
 from workbench.store.walk import Found
 
 __all__ = [
-    "ReadTask", "choose_reader", "failed_item", "fingerprint", "fingerprint_or_reason", "path_id", "read_elsewhere", "read_file",
+    "ReadTask", "choose_reader", "failed_item", "path_id", "read_elsewhere", "read_file", "superseded_item",
 ]  # fmt: skip
 
 Tell = Callable[[int], None]
-
-
-def fingerprint(found: Found) -> str:
-    """Give the digest of a file's content.
-
-    Raises
-    ------
-    DataError
-        Where it cannot be read, with the reason.
-    """
-    if found.trouble:
-        raise DataError(found.trouble)
-    try:
-        return digest_of(found.path)
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror or error}") from None
 
 
 def choose_reader(head: bytes, context: Context, among: Sequence[Reader] | None) -> tuple[Reader, Match] | None:
@@ -82,30 +68,42 @@ def path_id(shown: str) -> str:
     return hashlib.sha256(shown.encode("utf-8")).hexdigest()[:16]
 
 
+def superseded_item(one: Candidate, source: str, folder: Path, reason: str) -> Item:
+    """Give what the store keeps of a file whose whole content stands at the beginning of another one."""
+    assert one.look is not None
+    found, stage = one.found, Stage(folder, 1)
+    return Item(
+        found.path, found.shown, one.look.digest, source, found.size, one.context, stage,
+        status=SUPERSEDED, reason=reason, look=one.look,
+    )  # fmt: skip
+
+
 def read_file(
-    found: Found,
-    digest: str,
-    context: Context,
-    *,
-    folder: Path,
-    limit_bytes: int,
-    readers: Sequence[Reader] | None,
-    tell: Tell,
+    one: Candidate, source: str, *, folder: Path, limit_bytes: int, readers: Sequence[Reader] | None, tell: Tell
 ) -> Item:
     """Read a file to its end into a stage; problems of the file end in its status, never in an exception.
+
+    Parameters
+    ----------
+    one : Candidate
+        That was looked at.
+    source : str
+        Id that its rows carry.
 
     Raises
     ------
     ResourceError
         Where the disk is full.
     """
+    assert one.look is not None
+    found, look = one.found, one.look
     folder.mkdir(parents=True, exist_ok=True)
     stage = Stage(folder, limit_bytes)
-    item = Item(found.path, found.shown, digest, source_id(digest), found.size, context, stage)
+    item = Item(found.path, found.shown, look.digest, source, found.size, one.context, stage, look=look)
     before = _facts(found.path)
     try:
-        with open_source(found.path) as source:
-            _read(item, source, readers, tell)
+        with open_source(found.path, trusted=None if look.trusted else look.size, damage=look.damage) as content:
+            _read(item, content, readers, tell)
     except OSError as error:
         _give_up(item, f"cannot be read: {error.strerror or error}")
     if item.status != "unreadable" and _facts(found.path) != before:
@@ -119,32 +117,17 @@ def read_file(
 class ReadTask:
     """A file to read in another process; everything in it travels."""
 
-    found: Found
-    digest: str
-    context: Context
+    one: Candidate
+    source: str
     folder: Path
     limit_bytes: int
     readers: Sequence[Reader] | None
 
 
-def fingerprint_or_reason(found: Found) -> tuple[str, str]:
-    """Give the digest of a file, or why there is none."""
-    try:
-        return fingerprint(found), ""
-    except DataError as error:
-        return "", str(error)
-
-
 def read_elsewhere(task: ReadTask) -> Item:
     """Read a file in another process; its rows come back as files."""
     item = read_file(
-        task.found,
-        task.digest,
-        task.context,
-        folder=task.folder,
-        limit_bytes=task.limit_bytes,
-        readers=task.readers,
-        tell=_nobody,
+        task.one, task.source, folder=task.folder, limit_bytes=task.limit_bytes, readers=task.readers, tell=_nobody
     )
     item.stage.to_disk()
     return item
@@ -165,12 +148,19 @@ def _facts(path: Path) -> tuple[int, int] | None:
 def _read(item: Item, source: Source, readers: Sequence[Reader] | None, tell: Tell) -> None:
     head = source.head()
     if not head:
-        item.status, item.reason = (
-            ("damaged", source.damage.reason) if source.damage else ("empty", "the file holds nothing")
-        )
-        item.source = path_id(item.shown)
+        if source.damage is None:
+            item.status, item.reason = "empty", "the file holds nothing"
+            item.source = path_id(item.shown)
+        else:
+            item.status, item.reason = "damaged", source.damage.reason
+            for batch in damage_batches(source):
+                item.stage.add(batch)
         return
     item.stage.notes += source.notes
+    if item.look is not None and item.look.salvaged:
+        item.stage.notes.append(
+            "read although its checksum fails or it does not decode: any of its rows may be invented"
+        )
     chosen = choose_reader(head, item.context, readers)
     if chosen is None and source.damage is not None:
         item.status = "damaged"
@@ -201,6 +191,8 @@ def _read(item: Item, source: Source, readers: Sequence[Reader] | None, tell: Te
 def _status(stage: Stage, damage: Damage | None) -> tuple[str, str]:
     """Say what became of a file that was read to its end, or as far as it goes."""
     if damage is not None:
+        if "cut inside" in damage.reason:
+            stage.notes.append("cut short: its whole lines are kept, which no checksum vouches for")
         return "damaged", damage.reason
     if stage.records and not stage.rows:
         if stage.rejected:

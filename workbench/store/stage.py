@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from workbench.store.identity import Who, merged_aliases
 from workbench.store.layout import SAMPLES_LONG, is_wide
 from workbench.store.spool import SampleSpool, Spool, Squash
 
-__all__ = ["MOST_A_REASON", "MOST_REJECTS", "OTHER_REASONS", "Name", "Stage", "digest_of", "source_id"]
+__all__ = ["MOST_A_REASON", "MOST_REJECTS", "OTHER_REASONS", "Name", "Stage"]
 
 #: Rejected records of one file that are kept with their text, of one reason and in all; beyond, they are only counted.
 MOST_A_REASON = 1000
@@ -58,11 +57,6 @@ def _summed(rows: pl.DataFrame) -> pl.DataFrame:
 
 #: Readers tell these again with every block.
 _SQUASH: dict[str, Squash] = {"aliases": _merged_aliases, "entities": _unique, "links": _unique, "absent": _summed}
-
-
-def source_id(digest: str) -> str:
-    """Give the id of a file in all tables: the first 16 digits of the digest of its content."""
-    return digest[:16]
 
 
 @dataclass
@@ -307,9 +301,3 @@ def _lone(events: pl.DataFrame) -> set[Who]:
 def _counted(words: pl.Series) -> dict[str, int]:
     """Count words, in the order in which they came."""
     return dict(pl.DataFrame({"word": words}).group_by("word", maintain_order=True).len().iter_rows())
-
-
-def digest_of(path: Path) -> str:
-    """Give the SHA-256 of a file's content, read piece by piece."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from workbench.store.manifest import Snapshot, commit, snapshot
 from workbench.store.plan import Item, Plan
 from workbench.store.rows import entity_rows, events_of, jobs_of, links_of, pooled, with_entities
 from workbench.store.strip import strip_sources
+from workbench.store.supersede import Superseded
 from workbench.store.tables import read_fixed
 from workbench.store.tally import Tally
 
@@ -39,7 +40,14 @@ class Committed:
 
 
 def commit_step(
-    root: Path, items: Sequence[Item], *, batch: str, folder: Path, budget_bytes: int, replaced: set[str]
+    root: Path,
+    items: Sequence[Item],
+    *,
+    batch: str,
+    folder: Path,
+    budget_bytes: int,
+    replaced: set[str],
+    superseded: Mapping[str, str],
 ) -> Committed:
     """Write and commit the staged files of a step.
 
@@ -55,6 +63,8 @@ def commit_step(
         Memory that turning samples into rows may take.
     replaced : set of str
         Sources that are in the store and give way to what was read now.
+    superseded : mapping of source to reason
+        Those of them whose whole content stands at the beginning of a file that was read now.
     """
     known: list[Item] = []
     while True:  # again where another ingest committed meanwhile what this one must know of
@@ -65,7 +75,10 @@ def commit_step(
         out = folder / "out"
         out.mkdir(parents=True, exist_ok=True)
         output = Output(batch, out)
-        notes = _write(output, base, items, budget_bytes=budget_bytes, replaced=replaced)
+        gone = Superseded(base, superseded)
+        if replaced:
+            strip_sources(output, base, replaced, gone.take)
+        notes = _write(output, base, items, budget_bytes=budget_bytes, replaced=replaced, gone=gone)
         sources = {item.source for item in items}
         done = commit(
             root,
@@ -89,12 +102,10 @@ def _fits(now: Snapshot, *, base: Snapshot, sources: set[str], replaced: set[str
 
 
 def _write(
-    output: Output, base: Snapshot, items: Sequence[Item], *, budget_bytes: int, replaced: set[str]
+    output: Output, base: Snapshot, items: Sequence[Item], *, budget_bytes: int, replaced: set[str], gone: Superseded
 ) -> tuple[str, ...]:
     for item in items:
         item.sentinels.clear()
-    if replaced:
-        strip_sources(output, base, replaced)
     aliases = read_fixed(base, "aliases").filter(~pl.col("source").is_in(list(replaced)).fill_null(False))
     plan = Plan(items, aliases=aliases, metrics=read_fixed(base, "metrics"))
     tally = Tally(plan)
@@ -110,15 +121,15 @@ def _write(
     learned = merged_aliases(_frame(plan.learned, "aliases"), by=("cluster", "host", "kind", "name", "source"))
     output.write_fixed("aliases", [learned])
     output.write_fixed("metrics", [_frame(plan.columns.new, "metrics")])
-    output.write_fixed("series", [tally.series()])
-    output.write_fixed("observed", [tally.observed(looked)])
+    output.write_fixed("series", [tally.series(), gone.series()])
+    output.write_fixed("observed", [tally.observed(looked), gone.observed()])
     for item in items:
         item.repeated, item.misfits = tally.repeated[item.source], tally.strays[item.source]
         if item.misfits:
             item.stage.notes.append(
                 f"{item.misfits:,} samples do not fit their wide row (type, or two values at one time) and lie in samples_long"
             )
-    output.write_fixed("files", [_files_frame(items, number)])
+    output.write_fixed("files", [_files_frame(items, number), gone.files(number)])
     return tuple(plan.notes)
 
 
@@ -190,7 +201,9 @@ def _files_frame(items: Sequence[Item], batch: int) -> pl.DataFrame:
 def _file_row(item: Item, batch: int) -> dict[str, Any]:
     stage = item.stage
     return {
-        "source": item.source, "digest": item.digest, "path": item.shown, "bytes": item.size, "reader": item.reader or None,
+        "source": item.source, "digest": item.digest, "content_digest": item.look.content if item.look else None,
+        "content_bytes": item.look.size if item.look else None, "opening": " ".join(item.look.opening) if item.look else None,
+        "path": item.shown, "bytes": item.size, "reader": item.reader or None,
         "rule": item.rule or None, "confidence": item.confidence, "status": item.status, "reason": item.reason or None,
         "records": stage.records, "rows": stage.rows, "skipped": stage.skips.total(), "rejected": stage.rejected,
         "curable": stage.curable, "hostless": item.hostless, "samples": stage.samples, "repeated": item.repeated, "absent": sum(item.absences().values()),

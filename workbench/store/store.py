@@ -18,6 +18,7 @@ from workbench.store.check import StoreCheck, check, vacuum
 from workbench.store.compact import compact
 from workbench.store.dryrun import dry_run as look_only
 from workbench.store.engine import Engine, Parameters, ledger_paths
+from workbench.store.eventkinds import event_kinds, noise_of
 from workbench.store.incidents import Jobs, find_incidents, select_events
 from workbench.store.info import StoreInfo, gather
 from workbench.store.ingest import Progress, Stated, parse_bytes
@@ -116,6 +117,7 @@ class Store:
         progress: Progress | None = None,
         readers: Sequence[Reader] | None = None,
         engine: str = "here",
+        salvage: bool = False,
     ) -> IngestReport:
         """Load dumps: files, and all files below folders, recognised by their content.
 
@@ -144,6 +146,9 @@ class Store:
         engine : str
             ``here``, ``processes:N`` or ``dask:ADDRESS``: where files are read. Dask workers must see
             the dumps and the store under the same paths.
+        salvage : bool
+            Take also what a compressed member gave whose checksum fails, or which does not decode: any
+            of its rows may be invented.
 
         Raises
         ------
@@ -154,7 +159,7 @@ class Store:
         ResourceError, StoreError
             Disk full; store not writable. Nothing half-written is visible.
         """
-        stated, memory = Stated.of(clock, year, mapping), parse_bytes(memory)
+        stated, memory = Stated.of(clock, year, mapping, salvage=salvage), parse_bytes(memory)
         if dry_run:
             return look_only(self.path, self._now, paths, stated=stated, readers=readers)
         report, now = run_ingest(
@@ -216,10 +221,8 @@ class Store:
         return gather(self._engine, self.path, self.version)
 
     def event_kinds(self) -> pl.DataFrame:
-        """Count events by kind and code, with their first and last time."""
-        return self.frame(
-            "select kind, code, count(*)::bigint as count, min(ts) as first, max(ts) as last from events group by all order by all"
-        )
+        """Count events by kind and code, with base rates and what is known: :mod:`workbench.store.eventkinds`."""
+        return event_kinds(self.frame, noise_of(self.path))
 
     def events(self, selector: Selector | str | None = None) -> pl.DataFrame:
         """Give events, oldest first; all of them, or those that a selector means.

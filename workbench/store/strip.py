@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,7 +17,10 @@ from workbench.store.manifest import Snapshot
 __all__ = ["strip_sources"]
 
 
-def strip_sources(output: Output, base: Snapshot, sources: set[str]) -> None:
+Taken = Callable[[str, pa.Table], None]
+
+
+def strip_sources(output: Output, base: Snapshot, sources: set[str], taken: Taken) -> None:
     """Rewrite every file that holds rows of ``sources`` without them; a file with nothing else goes.
 
     Parameters
@@ -27,6 +30,8 @@ def strip_sources(output: Output, base: Snapshot, sources: set[str]) -> None:
     base : Snapshot
     sources : set of str
         Ids of files.
+    taken : callable
+        ``(table, rows)``: is given what goes.
     """
     wanted = pa.array(sorted(sources), pa.string())
     for table in base.tables:
@@ -35,7 +40,7 @@ def strip_sources(output: Output, base: Snapshot, sources: set[str]) -> None:
             path = folder / file.path
             schema = pq.read_schema(path)
             if "source" in schema.names and _holds(path, wanted):
-                _rewrite(output, table, (path, file), wanted)
+                _rewrite(output, (table, path, file), wanted, taken)
 
 
 def _holds(path: Path, wanted: pa.Array) -> bool:
@@ -46,16 +51,18 @@ def _holds(path: Path, wanted: pa.Array) -> bool:
         )
 
 
-def _rewrite(output: Output, table: str, old: tuple[Path, DataFile], wanted: pa.Array) -> None:
+def _rewrite(output: Output, old: tuple[str, Path, DataFile], wanted: pa.Array, taken: Taken) -> None:
     """Write one file again, group by group, in its order."""
-    path, listed = old
+    table, path, listed = old
     with pq.ParquetFile(path) as file:
         schema = arrow_schema(FIXED[table]) if table in FIXED else file.schema_arrow.remove_metadata()
 
         def kept() -> Iterator[pa.Table]:
             for group in range(file.num_row_groups):
                 rows = _filled(file.read_row_group(group), schema)
-                yield rows.filter(pc.invert(pc.fill_null(pc.is_in(rows["source"], value_set=wanted), False)))
+                mine = pc.fill_null(pc.is_in(rows["source"], value_set=wanted), False)
+                taken(table, rows.filter(mine))
+                yield rows.filter(pc.invert(mine))
 
         output.write(table, schema, kept(), listed.day)
     output.put(table, schema, remove=[listed])
