@@ -13,6 +13,8 @@ from workbench.readers.base import Match, Reader
 
 __all__ = ["BUILT_IN", "readers", "recognise"]
 
+#: Opening brackets of one line; more come from no dump in lines.
+_MOST_BRACKETS = 2000
 #: One line a format; the order breaks ties.
 BUILT_IN = (
     "prometheus_text",
@@ -66,6 +68,21 @@ def recognise(head: bytes, context: Context, among: Sequence[Reader] | None = No
     (Reader, Match) or None
         None where no reader recognises the content.
     """
-    found = [(reader, reader.recognise(head, context)) for reader in (readers() if among is None else among)]
+    among = readers() if among is None else among
+    found = _surest(head, context, among)
+    if found is None and (clean := _without_odd_lines(head)) != head:
+        found = _surest(clean, context, among)
+    return found
+
+
+def _surest(head: bytes, context: Context, among: Sequence[Reader]) -> tuple[Reader, Match] | None:
+    found = [(reader, reader.recognise(head, context)) for reader in among]
     sure = [(reader, match) for reader, match in found if match is not None]
     return max(sure, key=lambda pair: pair[1].confidence, default=None)
+
+
+def _without_odd_lines(head: bytes) -> bytes:
+    """Leave out lines that a crash or an attacker left behind: with NUL bytes, or nested beyond reason."""
+    lines = head.splitlines(keepends=True)
+    kept = [line for line in lines if b"\0" not in line and line.count(b"[") + line.count(b"{") < _MOST_BRACKETS]
+    return b"".join(kept) if 2 * len(kept) > len(lines) else head
