@@ -87,7 +87,7 @@ LINKS = pl.Schema(
 #: ``device`` and ``same_as`` name one device of ``host``; ``same_as`` is the stabler name.
 ALIASES = pl.Schema({**_WHO, "same_as": pl.String(), "rule": pl.String(), "valid_from": TS, "valid_to": TS})
 SKIPS = pl.Schema({"rule": pl.String(), "count": pl.Int64()})
-#: ``curable``: what the user can state so that the record is read (``clock year host taken_at map``).
+#: ``curable``: what the user can state so that the record is read (``clock year host taken_at interval map``).
 REJECTS = pl.Schema({"line": pl.Int64(), "reason": pl.String(), "text": pl.String(), "curable": pl.String()})
 #: Cells that hold no number, by metric and reason; they are nulls, never zeros.
 ABSENT = pl.Schema({"metric": pl.String(), "reason": pl.String(), "count": pl.Int64()})

@@ -127,7 +127,7 @@ class Mapping:
                     moments[f"{name}_us"] = to_us(check.moment(stated[name], zone))
         except UsageError as error:
             raise SpecificationError(f"mapping {self.name}", [f"{where}: {name}: {error}"]) from None
-        own = {name: stated[name] for name in ("zone", "year", "host", "cluster", "reader") if name in stated}
+        own = {name: stated[name] for name in ("zone", "year", "host", "cluster", "reader", "interval_s") if name in stated}
         origin = moments.pop("epoch_origin_us", context.columns.epoch_origin_us)
         columns = replace(_columns(context.columns, stated), epoch_origin_us=origin)
         return replace(context, **own, **moments, columns=columns)

@@ -228,6 +228,10 @@ def _year(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 1970 <= value <= 2262
 
 
+def _seconds(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < 1e6
+
+
 def _one_of(words: Sequence[str]) -> tuple[str, Callable[[object], bool]]:
     return f"one of {', '.join(words)}", lambda value: value in words
 
@@ -243,6 +247,7 @@ _FIELDS: dict[str, tuple[str, Callable[[object], bool]]] = {
     "host": ("a host name", _text),
     "cluster": ("a cluster name", _text),
     "taken_at": ("a time such as 2026-03-01T12:00:00Z", _time),
+    "interval_s": ("seconds between samples, such as 1 or 0.1", _seconds),
     "boot_at": ("a time such as 2026-03-01T12:00:00Z", _time),
     "shape": _one_of(SHAPES),
     "device_kind": (

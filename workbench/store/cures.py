@@ -15,6 +15,7 @@ _WHAT = {
     "host": ("a host name", "--map FILE with [[file]] glob = '{glob}' and host = \"...\""),
     "boot_at": ("the time of the boot they count from", "--map FILE with [[file]] glob = '{glob}' and boot_at = ..."),
     "taken_at": ("the time they were taken at", "--map FILE with [[file]] glob = '{glob}' and taken_at = ..."),
+    "interval": ("the seconds between their samples", "--map FILE with [[file]] glob = '{glob}' and interval_s = ..."),
     "map": ("the meaning of their columns", "--map FILE with [[file]] glob = '{glob}', shape = ... and [file.columns]"),
     "salvage": ("leave to trust a stream whose checksum fails", "--salvage"),
 }  # fmt: skip
