@@ -101,6 +101,7 @@ def _columns(lines: pl.DataFrame) -> Parsed:
         metric=pl.when(bare).then(measurement).otherwise(pl.concat_str(measurement, pl.lit("_"), "field")),
         first="first",
         kind=pl.col("field").replace_strict(_BARE, default=None, return_dtype=pl.String),
+        unit=pl.lit(None, pl.String),
     )
     tags = named.select("id", tag=pl.col("head").str.split(",").list.slice(1)).explode("tag", empty_as_null=False)
     pair = pl.col("tag").str.splitn("=", 2).struct.rename_fields(["label", "value"])

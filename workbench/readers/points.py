@@ -21,10 +21,13 @@ from workbench.readers.text import rejected, skipped
 from workbench.readers.timecells import Clocks, TimeRule, read_times
 from workbench.readers.told import TAKEN_AT_MISSING
 
-__all__ = ["TEXT", "Point", "Points", "metric_name", "parsed_points"]
+__all__ = ["NO_VALUE", "TEXT", "Point", "Points", "metric_name", "parsed_points"]
 
 #: Stands for a field that holds text: no number.
 TEXT = '""'
+#: Stands for a field that is said to have no value.
+NO_VALUE = "''"
+_NO_NUMBER = {TEXT: "text", NO_VALUE: "no recorded value"}
 _CONFLICT = "same series and time as an earlier point, with other values"
 _MIXED = "{count} fields conflict with an earlier point of the same series and time: the first holds"
 _BARE = ("value", "gauge", "counter")
@@ -44,7 +47,10 @@ def metric_name(measurement: str, field: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """One point: fields as text (``TEXT`` for strings), and its time as written (None: no time)."""
+    """One point: fields as text (``TEXT`` for strings), and its time as written (None: no time).
+
+    Several points of one ``line`` are one record. ``kind`` and ``unit`` are those of all fields.
+    """
 
     line: int
     measurement: str
@@ -52,6 +58,8 @@ class Point:
     fields: Mapping[str, str]
     stamp: str | None
     text: str
+    kind: str | None = None
+    unit: str | None = None
 
 
 def parsed_points(points: Iterable[Point]) -> Parsed:
@@ -64,7 +72,7 @@ def parsed_points(points: Iterable[Point]) -> Parsed:
     ['m_f']
     """
     samples: list[tuple[int, str, str, str | None, str]] = []
-    names: dict[str, tuple[str, str, int, str | None]] = {}
+    names: dict[str, tuple[str, str, int, str | None, str | None]] = {}
     labels: list[tuple[str, str, str]] = []
     for point in points:
         head = f"{point.measurement}\0{sorted(point.tags.items())!r}\0"
@@ -72,13 +80,16 @@ def parsed_points(points: Iterable[Point]) -> Parsed:
             key = head + field
             if key not in names:
                 metric = metric_name(point.measurement, field)
-                names[key] = (key, metric, point.line, field if field in _BARE[1:] else None)
+                kind = point.kind or (field if field in _BARE[1:] else None)
+                names[key] = (key, metric, point.line, kind, point.unit)
                 labels.extend((key, label, told) for label, told in point.tags.items())
             samples.append((point.line, key, value, point.stamp, point.text))
     text = pl.String()
     return Parsed(
         samples=_hashed(samples, {"line": pl.Int64(), "id": text, "value": text, "stamp": text, "text": text}),
-        names=_hashed(list(names.values()), {"id": text, "metric": text, "first": pl.Int64(), "kind": text}),
+        names=_hashed(
+            list(names.values()), {"id": text, "metric": text, "first": pl.Int64(), "kind": text, "unit": text}
+        ),
         labels=_hashed(labels, {"id": text, "label": text, "value": text}),
         rejects=rejected(pl.DataFrame(schema={"line": pl.Int64, "text": pl.String}), ""),
     )
@@ -101,10 +112,8 @@ class Points:
         """Make a batch of points, and of the lines that the reader skipped or refused."""
         who = self.series.identified(parsed)
         rows = with_values(parsed.samples, who)
-        text = rows["written"] == TEXT
-        rows = rows.with_columns(
-            absent=pl.when(text).then(pl.lit("text")).otherwise("absent"), wrong=pl.col("wrong") & ~text
-        )
+        none = rows["written"].replace_strict(_NO_NUMBER, default=None, return_dtype=pl.String)
+        rows = rows.with_columns(absent=none.fill_null(rows["absent"]), wrong=pl.col("wrong") & none.is_null())
         rows, odd = self._timed(rows)
         fresh = self.series.verdict(rows)
         fate = (

@@ -19,6 +19,8 @@ _MOST_BRACKETS = 2000
 BUILT_IN = (
     "prometheus_text",
     "promtool_tsdb_dump",
+    "loki_json",
+    "alertmanager_json",
     "prometheus_query_json",
     "telegraf_json",
     "influx_line_protocol",
