@@ -36,6 +36,7 @@ BUILT_IN = (
     "nvme_smart_log_json",
     "lustre_proc",
     "inventory",
+    "change_log",
     "slurm_sacct",
     "parquet",
     "table",
