@@ -1,0 +1,75 @@
+"""events: which kinds there are, how often, what they mean; bursts, what follows what, what is noise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+
+from workbench.cli.common import JsonOption, StoreOption, existing_store, show, write_json
+from workbench.errors import UsageError
+from workbench.store.eventkinds import event_kinds, marked, noise_of
+from workbench.store.store import Store
+from workbench.store.stories import bursts as burst_table
+from workbench.store.stories import follows as follows_table
+from workbench.store.stories import told_once
+
+__all__ = ["events"]
+
+_KINDS = ["kind", "code", "count", "noise", "per_1000_entity_days", "role", "name", "meaning", "first", "last"]
+_EVENTS = ["ts", "entity", "kind", "code", "name", "noise", "told_by", "message"]
+_BURSTS = ["ts", "last", "entity", "kind", "code", "count", "name", "noise", "message"]
+
+
+def events(
+    store: StoreOption,
+    selector: Annotated[
+        str | None, typer.Argument(help="kind[:code,code][@glob]; without it: kinds and counts.")
+    ] = None,
+    bursts: Annotated[
+        float | None,
+        typer.Option(min=0.0, help="One row for events of one entity, kind and code within so many seconds."),
+    ] = None,
+    follows: Annotated[bool, typer.Option("--follows", help="Which events follow another, and by which rule.")] = False,
+    noise: Annotated[Path | None, typer.Option(help="TOML file of more noise rules ([[noise]]).")] = None,
+    json: JsonOption = None,
+) -> None:
+    """List event kinds with counts, base rates and meaning; or events, bursts, or what follows what."""
+    if follows and bursts is not None:
+        raise UsageError("--follows and --bursts answer two questions; ask one at a time.")
+    source = existing_store(store)
+    rules = noise_of(source.path, noise)
+    if selector is None and bursts is None and not follows:
+        answer, shown = event_kinds(source.frame, rules), _KINDS
+    elif follows:
+        answer, shown = (
+            _following(source, selector),
+            ["ts", "entity", "kind", "code", "after_kind", "after_code", "after_entity", "lag_s", "rule"],
+        )
+    elif bursts is not None:
+        answer, shown = marked(burst_table(_told(source, selector), gap_s=bursts), rules), _BURSTS
+    else:
+        told = marked(_told(source, selector), rules)
+        answer, shown = told.with_columns(told_by=pl.col("sources").list.len().cast(pl.Int64)), _EVENTS
+    if not write_json(answer.to_dicts(), json):
+        show(answer.select(shown))
+
+
+def _told(source: Store, selector: str | None) -> pl.DataFrame:
+    """Give the events that a selector means, each once, with all files that tell of it."""
+    told = source.frame("from events_told")
+    if selector is not None:
+        wanted = source.events(selector).select("ts", "entity", "kind", "code").unique()
+        told = told.join(wanted, on=["ts", "entity", "kind", "code"], how="semi", nulls_equal=True)
+    return told_once(told)
+
+
+def _following(source: Store, selector: str | None) -> pl.DataFrame:
+    """Give what follows another event, of the events that a selector means; the others are looked at, too."""
+    told = follows_table(_told(source, None), source.jobs())
+    if selector is None:
+        return told
+    wanted = source.events(selector).select("entity", "kind", "code").unique()
+    return told.join(wanted, on=["entity", "kind", "code"], how="semi", nulls_equal=True)
