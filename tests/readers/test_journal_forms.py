@@ -93,7 +93,7 @@ def test_a_journal_without_entries_is_read_and_is_empty(tmp_path, text):
 )
 def test_short_forms_of_journalctl(tmp_path, stamp, reader):
     data = f"-- Boot 0aa1bb22 --\n{stamp}{XID}\n-- Boot 0aa1bb23 --\n{stamp.replace('05', '06').replace(' 5.', ' 6.')}{XID}\n".encode()
-    context = Context(zone="UTC", year=2026, boot_at_us=0)
+    context = Context(zone="UTC", year=2026, boot_at_us=1_767_225_600_000_000)
     reading = read_bytes(reader.READER, data, context, tmp_path)
     assert reading.frame("events").select("host", "kind", "code").rows() == [("n1", "xid", "79")] * 2
     assert reading.skips() == {"metadata": 2}
