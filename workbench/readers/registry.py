@@ -37,6 +37,7 @@ BUILT_IN = (
     "lustre_proc",
     "inventory",
     "change_log",
+    "fault_trace",
     "slurm_sacct",
     "parquet",
     "table",
