@@ -26,7 +26,7 @@ _PROGRAM = (
     *("syslog_identifier", "SYSLOG_IDENTIFIER", "program", "app", "application", "container", "container_name"),
     *("unit", "systemd_unit", "service_name", "service.name", "job", "job_name"),
 )
-_SAYS_KERNEL = (*_PROGRAM, "transport", "_TRANSPORT", "facility", "syslog_facility", "source")
+_SAYS_KERNEL = ("transport", "_TRANSPORT", "facility", "syslog_facility", "source")
 _KERNEL = frozenset({"kernel", "kern", "dmesg", "kmsg", "klog"})
 _KERNEL_FILES = ("kern.log", "dmesg", "kmsg")
 _LEVEL = ("level", "detected_level", "severity", "severity_text", "priority_keyword")
@@ -145,5 +145,5 @@ def _first(labels: Mapping[str, str], names: tuple[str, ...]) -> str | None:
 
 
 def _is_kernel(labels: Mapping[str, str]) -> bool:
-    named = any(labels.get(name, "").lower() in _KERNEL for name in _SAYS_KERNEL)
-    return named or labels.get("filename", "").endswith(_KERNEL_FILES)
+    said = (_first(labels, _PROGRAM) or "", *(labels.get(name, "") for name in _SAYS_KERNEL))
+    return any(name.lower() in _KERNEL for name in said) or labels.get("filename", "").endswith(_KERNEL_FILES)

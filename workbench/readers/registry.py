@@ -19,6 +19,7 @@ _MOST_BRACKETS = 2000
 BUILT_IN = (
     "prometheus_text",
     "promtool_tsdb_dump",
+    "otlp_json",
     "loki_json",
     "alertmanager_json",
     "prometheus_query_json",

@@ -7,6 +7,7 @@ writer (seconds by default); each is told by its magnitude.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -58,27 +59,13 @@ def _read(source: Source, context: Context) -> Iterator[Batch]:
 
 def _batch(points: Points, waiting: list[Point], refused: list[tuple[int, str, str, str | None]]) -> Batch:
     """Number the records anew, since one line may hold many; rejects name the line."""
-    numbered = parsed_points(
-        Point(line=place, measurement=p.measurement, tags=p.tags, fields=p.fields, stamp=p.stamp, text=p.text)
-        for place, p in enumerate(waiting)
-    )
+    numbered = parsed_points(replace(point, line=place) for place, point in enumerate(waiting))
     batch = points.batch(numbered, {})
     lines = [waiting[place].line for place in batch.rejects["line"]]
     rejects = batch.rejects.with_columns(line=pl.Series(lines, dtype=pl.Int64))
     more = pl.DataFrame(refused, schema=frames.REJECTS, orient="row")
-    return Batch(
-        records=batch.records + more.height,
-        rows=batch.rows,
-        series=batch.series,
-        samples=batch.samples,
-        events=batch.events,
-        entities=batch.entities,
-        links=batch.links,
-        aliases=batch.aliases,
-        skips=batch.skips,
-        rejects=pl.concat([rejects, more]).sort("line", maintain_order=True),
-        absent=batch.absent,
-    )
+    told = pl.concat([rejects, more]).sort("line", maintain_order=True)
+    return replace(batch, records=batch.records + more.height, rejects=told)
 
 
 def _points(document: Document) -> Iterator[Point | str]:
