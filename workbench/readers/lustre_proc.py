@@ -61,9 +61,9 @@ def _recognise(head: bytes, context: Context) -> Match | None:
     del context
     share = matched_share(head, rf"^{_STATS}\s*$", at_least=2)
     if share >= 0.5 and matched_share(head, r"^snapshot_time +\d"):
-        return Match(confidence=0.9, rule=f"{share:.0%} of the first lines are counters of Lustre, with snapshot_time")
+        return Match(confidence=0.97, rule=f"{share:.0%} of the first lines are counters of Lustre, with snapshot_time")
     if matched_share(head, r"^- job_id: ") and matched_share(head, r"^\s+\w+:\s+\{ samples: +\d+, unit: +\w+"):
-        return Match(confidence=0.9, rule="job_stats of Lustre")
+        return Match(confidence=0.97, rule="job_stats of Lustre")
     return None
 
 

@@ -42,11 +42,11 @@ _AGAIN = "another log of this disk, and neither holds a time: split the file, on
 def _recognise(head: bytes, context: Context) -> Match | None:
     del context
     if matched_share(head, r"^Smart Log for NVME device ?: ?\S+"):
-        return Match(confidence=0.9, rule="'Smart Log for NVME device', as nvme prints it")
+        return Match(confidence=0.97, rule="'Smart Log for NVME device', as nvme prints it")
     known = sorted(outer_keys(head) & _KEYS)
     if len(known) < _FEWEST:
         return None
-    return Match(confidence=0.9, rule=f"JSON with {', '.join(known)}")
+    return Match(confidence=0.97, rule=f"JSON with {', '.join(known)}")
 
 
 def _read(source: Source, context: Context) -> Iterator[Batch]:
