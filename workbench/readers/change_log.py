@@ -1,7 +1,7 @@
 """What was changed, when and where: a log of configuration and firmware changes, JSON (lines) or CSV.
 
 A row says a time, what kind of thing was changed, its targets or a scope (a list of hosts, racks, a
-share, ``all``), and what it was before and after; ``docs/formats.md`` lists the spellings. Each
+share, ``all``), and what it was before and after; ``docs/machines.md`` lists the spellings. Each
 target gets an event ``change``; a share of unnamed hosts is an event of the cluster. Rows of kind
 ``inventory`` say what is: where two of them differ, there was a change between their times.
 """

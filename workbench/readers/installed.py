@@ -26,6 +26,7 @@ _IDENTITY = frozenset(
         "module",
         "protocol",
         "capacity bytes",
+        "update status",
     }
 )
 
