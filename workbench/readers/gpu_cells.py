@@ -28,7 +28,9 @@ _CODES = {
 }
 _RECOVERY = re.compile(r"(?i)gpu[ _]recovery[ _]action")
 _FABRIC = re.compile(r"(?i)fabric[./]state")
-_NUMBER = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*(°?C|[munk]?W|[MkG]?Hz|[KMGT]i?B(?:/s)?|%|[mu]?s|ns|mJ|J|x|bank\(s\))?")
+_NUMBER = re.compile(
+    r"([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(°?C|[munk]?W|[MkG]?Hz|[KMGT]i?B(?:/s)?|%|[mu]?s|ns|mJ|J|x|bank\(s\))?"
+)
 _PSTATE = re.compile(r"P(\d{1,2})")
 _HEX = re.compile(r"0[xX][0-9a-fA-F]{1,16}")
 _NO_UNIT = frozenset({"x", "bank(s)"})
@@ -96,21 +98,19 @@ def reading_of(name: str, cell: str) -> Reading:
     coded = _coded(name, low)
     if coded is not None:
         return Reading(number=coded, state=True)
-    if low in LOST:
-        return Reading(absent=text, lost=True)
-    if not text:
-        return Reading(absent="empty")
-    if low in MISSING or text.lower() in MISSING or low in _NONE:
-        return Reading(absent=text)
+    if low in LOST or not text or low in MISSING or text.lower() in MISSING or low in _NONE:
+        return Reading(absent=text or "empty", lost=low in LOST)
     if found := _NUMBER.fullmatch(text):
         return Reading(number=found[1], unit=None if found[2] in _NO_UNIT else found[2])
-    if low in _WORDS:
-        return Reading(number=_WORDS[low], state=True)
+    state = _state(text)
+    return Reading() if state is None else Reading(number=state, state=True)
+
+
+def _state(text: str) -> str | int | None:
+    """Give the code of a word, of ``P8``, or of a mask."""
     if found := _PSTATE.fullmatch(text):
-        return Reading(number=int(found[1]), state=True)
-    if _HEX.fullmatch(text):
-        return Reading(number=text, state=True)
-    return Reading()
+        return int(found[1])
+    return text if _HEX.fullmatch(text) else _WORDS.get(text.lower())
 
 
 def _coded(name: str, low: str) -> int | None:

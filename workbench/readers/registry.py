@@ -28,6 +28,8 @@ BUILT_IN = (
     "kernel_log",
     "journald_json",
     "syslog",
+    "dcgmi_dmon",
+    "nvidia_smi_dmon",
     "fabric_manager_log",
     "ipmi_sel",
     "ipmi_sel_info",
