@@ -12,9 +12,7 @@ from workbench.cli.common import JsonOption, StoreOption, existing_store, show, 
 from workbench.errors import UsageError
 from workbench.store.eventkinds import event_kinds, marked, noise_of
 from workbench.store.store import Store
-from workbench.store.stories import bursts as burst_table
-from workbench.store.stories import follows as follows_table
-from workbench.store.stories import told_once
+from workbench.store.stories import told_of
 
 __all__ = ["events"]
 
@@ -49,26 +47,17 @@ def events(
             ["ts", "entity", "kind", "code", "after_kind", "after_code", "after_entity", "lag_s", "rule"],
         )
     elif bursts is not None:
-        answer, shown = marked(burst_table(_told(source, selector), gap_s=bursts), rules), _BURSTS
+        answer, shown = marked(source.bursts(selector, gap_s=bursts), rules), _BURSTS
     else:
-        told = marked(_told(source, selector), rules)
+        told = marked(told_of(source, selector), rules)
         answer, shown = told.with_columns(told_by=pl.col("sources").list.len().cast(pl.Int64)), _EVENTS
     if not write_json(answer.to_dicts(), json):
         show(answer.select(shown))
 
 
-def _told(source: Store, selector: str | None) -> pl.DataFrame:
-    """Give the events that a selector means, each once, with all files that tell of it."""
-    told = source.frame("from events_told")
-    if selector is not None:
-        wanted = source.events(selector).select("ts", "entity", "kind", "code").unique()
-        told = told.join(wanted, on=["ts", "entity", "kind", "code"], how="semi", nulls_equal=True)
-    return told_once(told)
-
-
 def _following(source: Store, selector: str | None) -> pl.DataFrame:
     """Give what follows another event, of the events that a selector means; the others are looked at, too."""
-    told = follows_table(_told(source, None), source.jobs())
+    told = source.follows()
     if selector is None:
         return told
     wanted = source.events(selector).select("entity", "kind", "code").unique()

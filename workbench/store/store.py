@@ -31,6 +31,7 @@ from workbench.store.quarantine import Quarantine
 from workbench.store.report import IngestReport
 from workbench.store.sandbox import require_reading
 from workbench.store.seen import join_intervals
+from workbench.store.stories import bursts, follows, told_of
 from workbench.version import __version__
 
 __all__ = ["Store", "open"]
@@ -241,6 +242,14 @@ class Store:
                 "event kind", wanted.kind, self._kinds(), "See workbench events, or store.event_kinds()."
             )
         return select_events(events, wanted, self._places)
+
+    def bursts(self, selector: Selector | str | None = None, *, gap_s: float) -> pl.DataFrame:
+        """Give one row for events of one entity, kind and code within ``gap_s``: :func:`workbench.store.stories.bursts`."""
+        return bursts(told_of(self, selector), gap_s=gap_s)
+
+    def follows(self, *, within_s: float = 5.0) -> pl.DataFrame:
+        """Say which events are known to follow another one, and by which rule: :func:`workbench.store.stories.follows`."""
+        return follows(told_of(self), self.jobs(), within_s=within_s)
 
     def incidents(
         self, selector: Selector | str, *, collapse_s: float = 5.0, among: pl.DataFrame | None = None

@@ -6,15 +6,16 @@ import json
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import polars as pl
 
 from workbench.model.eventcode import event_code
+from workbench.model.selector import Selector
 from workbench.store.incidents import Jobs
 from workbench.timebase import MICROS, to_us
 
-__all__ = ["FOLLOWS", "bursts", "follows", "told_once"]
+__all__ = ["FOLLOWS", "Told", "bursts", "follows", "told_of", "told_once"]
 
 _KEY = ["entity", "kind", "code"]
 #: Faults of programs that are no faults where a peer of the job has just failed.
@@ -36,6 +37,27 @@ FOLLOWS = pl.Schema(
         "rule": pl.String(),
     }
 )
+
+
+class Told(Protocol):
+    """What is asked of a store to gather its events."""
+
+    def frame(self, query: str) -> pl.DataFrame:
+        """Answer a query on the views."""
+        ...
+
+    def events(self, selector: Selector | str | None = None) -> pl.DataFrame:
+        """Give the events that a selector means."""
+        ...
+
+
+def told_of(store: Told, selector: Selector | str | None = None) -> pl.DataFrame:
+    """Give the events of a store, or those that a selector means: each once, with all files that tell of it."""
+    told = store.frame("from events_told")
+    if selector is not None:
+        wanted = store.events(selector).select("ts", *_KEY).unique()
+        told = told.join(wanted, on=["ts", *_KEY], how="semi", nulls_equal=True)
+    return told_once(told)
 
 
 def bursts(events: pl.DataFrame, *, gap_s: float) -> pl.DataFrame:
