@@ -10,7 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.errors import UsageError
-from workbench.timebase import LocalClock, YearClock, format_us, from_us, local_to_utc, parse_time, to_us
+from workbench.timebase import (
+    LocalClock,
+    YearClock,
+    format_us,
+    from_us,
+    local_to_utc,
+    parse_duration,
+    parse_time,
+    to_us,
+)
 
 # Half-hour and quarter-hour zones, a fold of 30 minutes, a day that was skipped, rules turned round.
 ZONES = (
@@ -206,3 +215,9 @@ def test_days_that_do_not_exist_are_told():
 )
 def test_absolute_times(text, utc):
     assert format_us(parse_time(text)) == utc
+
+
+@pytest.mark.parametrize("text", ["1h1h", "30m1h", "1h30m5m", "1m1min"])
+def test_parts_of_a_duration_go_from_large_to_small(text):
+    with pytest.raises(UsageError):
+        parse_duration(text)

@@ -37,7 +37,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def parse_duration(text: str | float | timedelta) -> float:
-    """Give seconds for ``90s``, ``15m``, ``2h``, ``3d`` or a sum such as ``1h30m``.
+    """Give seconds for ``90s``, ``15m``, ``2h``, ``3d`` or a sum such as ``1h30m``, large units first.
 
     Numbers and timedeltas pass through as seconds.
 
@@ -63,10 +63,11 @@ def parse_duration(text: str | float | timedelta) -> float:
 
 
 def _sum_of_parts(text: str) -> float:
-    total, position = 0.0, 0
+    total, position, smallest = 0.0, 0, float("inf")
     for part in _DURATION.finditer(text):
-        if part.start() != position:
+        if part.start() != position or _SECONDS[part[2]] >= smallest:
             break
+        smallest = _SECONDS[part[2]]
         total, position = total + float(part[1]) * _SECONDS[part[2]], part.end()
     if position != len(text) or not text:
         raise UsageError(f"'{text}' is not a duration; write it as 90s, 15m, 2h, 3d or 1h30m.")

@@ -265,3 +265,10 @@ def test_reading_is_the_same_through_the_path_and_through_bytes(tmp_path):
     path.write_bytes(b"time,host,a\n1772359200,n1,1\n")
     assert read(READER, path, Context()).tables() == _read(tmp_path, path.read_bytes()).tables()
     assert isinstance(read(READER, path, Context()).frame("samples"), pl.DataFrame)
+
+
+@pytest.mark.parametrize("name", ["Hostname", "hostname", "HostName", "Host Name", "host"])
+def test_the_host_of_a_metric_is_found_however_its_column_is_spelt(tmp_path, name):
+    reading = _read(tmp_path, f"time,{name},queue_depth\n1762053240,n1,5\n1762053240,n2,6\n")
+    found = reading.frame("samples").select("host", "device_kind", "value").rows()
+    assert found == [("n1", "host", 5.0), ("n2", "host", 6.0)]

@@ -111,7 +111,7 @@ def test_the_pass_is_kept_from_block_to_block():
     assert second["ts"][0] == parse_time("2025-10-26T01:05:00Z")
 
 
-@given(st.datetimes(min_value=datetime(2001, 9, 10), max_value=datetime(2200, 1, 1)), st.integers(-14 * 60, 14 * 60))  # noqa: DTZ001
+@given(st.datetimes(min_value=datetime(2001, 9, 10), max_value=datetime(2099, 12, 31)), st.integers(-14 * 60, 14 * 60))  # noqa: DTZ001
 def test_rfc_3339_agrees_with_the_standard_library(moment, offset_min):
     sign, minutes = "-" if offset_min < 0 else "+", abs(offset_min)
     text = moment.isoformat() + f"{sign}{minutes // 60:02}:{minutes % 60:02}"

@@ -14,6 +14,7 @@ from workbench.readers.exposition_lines import Parsed, taken_apart
 from workbench.readers.exposition_meta import Metadata
 from workbench.readers.exposition_samples import stamped
 from workbench.readers.exposition_series import CONFLICT, LabelledSeries, with_values
+from workbench.readers.stamps import OUTSIDE, possible
 from workbench.readers.text import Lines, rejected, skipped
 
 __all__ = ["EOF", "Exposition", "nodename"]
@@ -131,7 +132,7 @@ class Exposition:
         self.series.count(_SECONDS, rows["seconds"])
         timeless = pl.col("ts").is_null()
         value = pl.concat_str(pl.lit("value is not a number: "), pl.col("written").str.slice(0, 40))
-        reason = pl.when("wrong").then(value).when(timeless & pl.col("stamp").is_not_null()).then(pl.lit(_BAD_TIME))
+        reason = pl.when("wrong").then(value).when(timeless & pl.col("stamp").is_not_null()).then(_bad_time())
         told = rows.with_columns(reason=reason.when(timeless).then(pl.lit(_TAKEN_MISSING)))
         good = told["reason"].is_null()
         if good.all():
@@ -139,3 +140,8 @@ class Exposition:
         bad = told.filter(~good)
         curable = pl.when(pl.col("reason") == _TAKEN_MISSING).then(pl.lit("taken_at"))
         return rows.filter(good), rejected(bad, pl.col("reason")).with_columns(curable=curable)
+
+
+def _bad_time() -> pl.Expr:
+    number = pl.col("stamp").cast(pl.Float64, strict=False)
+    return pl.when(number.is_finite() & ~possible(number * 1e6)).then(pl.lit(OUTSIDE)).otherwise(pl.lit(_BAD_TIME))

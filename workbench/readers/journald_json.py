@@ -24,7 +24,7 @@ from workbench.readers.journal_documents import Documents, is_pretty
 from workbench.readers.kernel_messages import LINE, KernelGrammar
 from workbench.readers.program_messages import program_events, severity_of, told_with, unrepeated
 from workbench.readers.source import Source, damage_batches
-from workbench.readers.stamps import possible
+from workbench.readers.stamps import OUTSIDE, possible
 from workbench.readers.text import Lines, Seen, lines_of, matched_share, rejected, skipped
 
 __all__ = ["READER"]
@@ -97,7 +97,7 @@ def _batch(lines: Lines, host: str | None, grammar: KernelGrammar, seen: Seen) -
     told = grammar.feed(rows.filter(kernel).select(LINE.names()).cast(LINE))
     told = told_with(told, program_events(rows.filter(~kernel).drop("kernel")))
     counts = {"blank": int(blank.sum()), "metadata": int(note.sum()), "duplicate": int((~fresh).sum())}
-    return told.batch(skipped(counts), pl.concat([lines.rejects, odd, rejected(bad, _NO_TIME)]).sort("line"))
+    return told.batch(skipped(counts), pl.concat([lines.rejects, odd, rejected(bad, _no_time())]).sort("line"))
 
 
 def _records(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -154,6 +154,11 @@ def _written(value: Any) -> str | None:
             return bytes(value).decode(errors="backslashreplace")
         return _written(value[0]) if value else None
     return orjson.dumps(value).decode()
+
+
+def _no_time() -> pl.Expr:
+    number = pl.col("__REALTIME_TIMESTAMP").cast(pl.Int64, strict=False).is_not_null()
+    return pl.when(number).then(pl.lit(OUTSIDE)).otherwise(pl.lit(_NO_TIME))
 
 
 def _timed(records: pl.DataFrame) -> pl.DataFrame:

@@ -202,7 +202,7 @@ class _Log:
             other = self._of_other_boot(lines)
             moment = pl.col("uptime") + self._context.boot_at_us
             moment = pl.when(~other & stamps.possible(moment)).then(moment)
-            reason = pl.when(other).then(pl.lit(_OTHER_BOOT)).when(moment.is_null()).then(pl.lit(stamps.IMPOSSIBLE))
+            reason = pl.when(other).then(pl.lit(_OTHER_BOOT)).when(moment.is_null()).then(pl.lit(stamps.OUTSIDE))
             curable = pl.lit(None, pl.String)
         return lines.with_columns(ts=moment, ts_low=moment, ts_high=moment, reason=reason, curable=curable)
 

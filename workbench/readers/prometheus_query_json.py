@@ -20,7 +20,7 @@ from workbench.readers.exposition_series import CONFLICT, LabelledSeries, with_v
 from workbench.readers.jsondoc import documents_of, outer_keys
 from workbench.readers.prometheus_answers import Answer, answer_of, is_stream, streamed_answers
 from workbench.readers.source import Source, damage_batches
-from workbench.readers.stamps import possible
+from workbench.readers.stamps import OUTSIDE, possible
 from workbench.readers.text import rejected, skipped
 
 __all__ = ["READER"]
@@ -146,10 +146,14 @@ def _parsed(answer: Answer) -> Parsed:
 
 
 def _judged(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    reason = pl.when("wrong").then(pl.lit(_NO_NUMBER)).when(pl.col("ts").is_null()).then(pl.lit(_BAD_TIME))
+    reason = pl.when("wrong").then(pl.lit(_NO_NUMBER)).when(pl.col("ts").is_null()).then(_bad_time())
     told = rows.with_columns(reason=reason)
     bad = told["reason"].is_not_null()
     return rows.filter(~bad), rejected(_shown(told.filter(bad)), pl.col("reason"))
+
+
+def _bad_time() -> pl.Expr:
+    return pl.when(pl.col("t").is_finite()).then(pl.lit(OUTSIDE)).otherwise(pl.lit(_BAD_TIME))
 
 
 def _shown(rows: pl.DataFrame) -> pl.DataFrame:

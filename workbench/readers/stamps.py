@@ -11,10 +11,13 @@ from workbench.timebase import LocalClock, YearClock
 
 __all__ = [
     "CLOCK_MISSING",
+    "EARLIEST_US",
     "FoldWait",
     "IMPOSSIBLE",
     "ISO_PATTERN",
+    "LATEST_US",
     "MONTHS",
+    "OUTSIDE",
     "fraction_us",
     "iso_wall",
     "month_wall",
@@ -28,20 +31,26 @@ ISO_PATTERN = r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 CLOCK_MISSING = "time without a zone: state the zone of this file (--clock GLOB=ZONE)"
 IMPOSSIBLE = "impossible time"
+OUTSIDE = "time outside of 2000 to 2100"
+#: No telemetry is older than its kind or younger than its reader: such a time is that of a clock that
+#: was never set, or a number in another unit. UTC microseconds; the first within, the first beyond.
+EARLIEST_US, LATEST_US = 946_684_800_000_000, 4_102_444_800_000_000
 _FARTHEST_MIN = 14 * 60  # no zone is farther from UTC
 _SKIPPED = "this local time does not exist: spring skips it"
 _MINUTE_US = 60_000_000
 
 
 def possible(us: pl.Expr) -> pl.Expr:
-    """Tell whether microseconds since 1970 lie in the years 1 to 9999; beyond, no calendar knows them.
+    """Tell whether microseconds since 1970 lie in the years 2000 to 2099, as those of all telemetry do.
+
+    One bound for every reader; what lies outside is rejected with the reason ``OUTSIDE``.
 
     Examples
     --------
-    >>> pl.DataFrame({"us": [0, 2**62]}).select(possible(pl.col("us"))).to_series().to_list()
-    [True, False]
+    >>> pl.DataFrame({"us": [0, 946_684_800_000_000, 2**62]}).select(possible(pl.col("us"))).to_series().to_list()
+    [False, True, False]
     """
-    return us.is_between(-62_135_596_800_000_000, 253_402_300_799_999_999)
+    return us.is_between(EARLIEST_US, LATEST_US, closed="left")
 
 
 def fraction_us(digits: pl.Expr) -> pl.Expr:
@@ -152,16 +161,20 @@ def to_utc(frame: pl.DataFrame, clock: LocalClock | None) -> pl.DataFrame:
 
     Examples
     --------
-    >>> stamps = pl.DataFrame({"wall": [0, 0], "offset": [None, 3_600_000_000], "resolution": [1, 1_000_000]})
+    >>> wall = 1_000_000_000_000_000
+    >>> stamps = pl.DataFrame({"wall": [wall] * 2, "offset": [None, 3_600_000_000], "resolution": [1, 1_000_000]})
     >>> to_utc(stamps, None).select("ts_low", "ts_high", "curable").rows()
-    [(None, None, 'clock'), (-3600000000, -3599000001, None)]
+    [(None, None, 'clock'), (999996400000000, 999996400999999, None)]
     """
     wall = pl.col("wall")
-    frame = frame.with_columns(wall=pl.when(possible(wall - pl.col("offset").fill_null(0))).then(wall))
+    outside = ~possible(wall - pl.col("offset").fill_null(0))
+    frame = frame.with_columns(
+        wall=pl.when(~outside).then(wall),
+        reason=pl.when(wall.is_null()).then(pl.lit(IMPOSSIBLE)).when(outside).then(pl.lit(OUTSIDE)),
+    )
     frame = frame.with_columns(
         low=wall - pl.col("offset"),
         high=wall - pl.col("offset"),
-        reason=pl.when(wall.is_null()).then(pl.lit(IMPOSSIBLE)),
         curable=pl.lit(None, pl.String),
     )
     local = (frame["wall"].is_not_null() & frame["offset"].is_null()).fill_null(value=False)

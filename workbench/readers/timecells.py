@@ -18,13 +18,13 @@ from workbench.timebase import MICROS, LocalClock, local_to_utc
 __all__ = ["Clocks", "TimeRule", "read_times", "wall_times"]
 
 _TICKS = {"ns": 0, "us": 1, "ms": 1000, "s": MICROS, "min": 60 * MICROS, "h": 3600 * MICROS, "d": 86_400 * MICROS}
-#: Magnitudes of the years 2001 to 2286 in each unit of an epoch number.
+#: Magnitudes of the years 2001 to 2286 in each unit of an epoch number: ten digits, 13, 16, 19.
 _SIZES = ((1e9, 1e10, "s"), (1e12, 1e13, "ms"), (1e15, 1e16, "us"), (1e18, 9.3e18, "ns"))
 _ISO = r"^(\d{4})[-/](\d\d)[-/](\d\d)(?:[T _](\d\d:\d\d)(:\d\d)?(?:[.,](\d{1,9}))?(?: ?(Z|z|UTC|GMT|[+-]\d\d:?\d\d|[+-]\d\d))?)?$"
 _NUMBER = r"^(-?\d{1,19})(?:\.(\d{0,18}))?$"
 _FORM = "time is written in a form whose parts are open: state time_format in a mapping (--map)"
 _EMPTY = "no time"
-_MAGNITUDE = "number is no time of the years 2001 to 2286: state epoch in a mapping (--map)"
+_MAGNITUDE = "number is no time of the years 2001 to 2099: state epoch in a mapping (--map)"
 _DAY_US = 86_400 * MICROS
 
 

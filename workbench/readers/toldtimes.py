@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -16,7 +17,8 @@ __all__ = ["Span", "Waiting"]
 #: The earliest and the latest moment that a stamp can mean, in UTC microseconds.
 Span = tuple[int, int]
 _NO_TIME = "the record has no time"
-_UNSET = ("0000-", "0001-01-01")
+#: Dates of clocks that were never set: all before 2000.
+_UNSET = re.compile(r"[01]\d{3}-\d\d-\d\d")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +76,7 @@ class Waiting:
         times = read_times(pl.Series([record.stamp for record in records], dtype=pl.String), self._clocks)
         columns = times.select("ts_low", "ts_high", "reason", "curable").iter_rows()
         for record, (low, high, reason, curable) in zip(records, columns, strict=True):
-            never = record.stamp.startswith(_UNSET) or (
+            never = _UNSET.match(record.stamp) is not None or (
                 low is not None and self.unset_us is not None and low < self.unset_us
             )
             if never and self.unset:
