@@ -16,6 +16,7 @@ from workbench.errors import DataError
 from workbench.model import frames
 from workbench.model.batch import Batch
 from workbench.readers.encoding import Decoder, decoder_for
+from workbench.readers.members import Member, open_member
 from workbench.readers.streams import ByteStream, StreamDamageError, TrustedStream, decompressed
 
 __all__ = [
@@ -316,7 +317,12 @@ def damage_batches(source: Source) -> Iterator[Batch]:
 
 
 def open_source(
-    path: Path, *, block_bytes: int = BLOCK_BYTES, trusted: int | None = None, damage: str = ""
+    path: Path,
+    *,
+    member: Member | None = None,
+    block_bytes: int = BLOCK_BYTES,
+    trusted: int | None = None,
+    damage: str = "",
 ) -> Source:
     """Open a file, decompressing by what its first bytes say (gzip, zstd), whatever its suffix.
 
@@ -326,6 +332,8 @@ def open_source(
     Parameters
     ----------
     path : pathlib.Path
+    member : Member or None
+        The file in the archive ``path`` to read; None: the file itself.
     block_bytes : int
     trusted : int or None
         Give only so many bytes of content, and then ``damage``: what follows was found to be wrong.
@@ -335,12 +343,12 @@ def open_source(
     OSError
         Where the file cannot be opened.
     """
-    size = path.stat().st_size
-    file = path.open("rb")
+    size = path.stat().st_size if member is None else member.packed
+    file = open_member(path, member)
     stream, container = decompressed(file)
     if trusted is not None:
         stream = TrustedStream(stream, trusted, damage)
-    plain = path if container == "plain" else None
+    plain = path if container == "plain" and member is None else None
     source = Source(stream, raw_bytes=size, path=plain, container=container, block_bytes=block_bytes)
     source._position = file.tell  # noqa: SLF001 -- its own maker
     return source

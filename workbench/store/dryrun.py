@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from workbench.readers.base import Reader
 from workbench.readers.source import open_source
+from workbench.store.archive import with_members
 from workbench.store.ingest import Stated, looked
 from workbench.store.known import SUPERSEDED, Known, known_files, same_known
 from workbench.store.manifest import Snapshot
@@ -34,9 +36,10 @@ def dry_run(
 ) -> IngestReport:
     """Look at the files; write nothing."""
     begin = time.monotonic()
-    found = find_files(paths, inside=root)
     known = known_files(read_fixed(now, "files"))
-    reports = {one.found.shown: _look(one, known, readers) for one in looked(found, stated)}
+    with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
+        found = with_members(find_files(paths, inside=root), Path(folder), salvage=stated.salvage)
+        reports = {one.found.shown: _look(one, known, readers) for one in looked(found, stated)}
     files = tuple(reports[one.shown] for one in found)
     seconds = time.monotonic() - begin
     return IngestReport(files=files, store=str(root), version=str(now.seq), dry_run=True, seconds=seconds)
@@ -52,7 +55,9 @@ def _look(one: Candidate, known: dict[str, list[Known]], readers: Sequence[Reade
         return told
     facts["digest"] = look.digest
     try:
-        with open_source(found.path, trusted=None if look.trusted else look.size, damage=look.damage) as source:
+        with open_source(
+            found.path, member=found.member, trusted=None if look.trusted else look.size, damage=look.damage
+        ) as source:
             head = source.head()
     except OSError as error:
         return FileReport(**facts, status="unreadable", reason=str(error))

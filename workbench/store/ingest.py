@@ -17,6 +17,7 @@ from workbench.model.context import Context
 from workbench.model.mapping import Mapping as MappingFile
 from workbench.model.mapping import load_mapping
 from workbench.readers.base import Reader
+from workbench.store.archive import with_members
 from workbench.store.compact import MANY_FILES, compact, crowded
 from workbench.store.known import LOADED, Known, context_json, known_files, same_known
 from workbench.store.look import look_or_reason
@@ -293,6 +294,7 @@ def ingest(
     check_engine(engine)
     found = find_files(paths, inside=root)
     with staging(root) as (batch, folder):
+        found = with_members(found, folder / "archives", salvage=stated.salvage)
         files = read_fixed(snapshot(root), "files")
         known = known_files(files)
         run = _Run(

@@ -7,7 +7,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from workbench.errors import DataError
+from workbench.readers.members import open_member
 from workbench.readers.streams import ByteStream, StreamDamageError, decompressed
+from workbench.store.archive import archive_kind
 from workbench.store.walk import Found
 
 __all__ = ["LEVELS", "Look", "digests_of_first", "look_at", "look_or_reason", "look_through"]
@@ -15,6 +17,7 @@ __all__ = ["LEVELS", "Look", "digests_of_first", "look_at", "look_or_reason", "l
 #: A file is compared with those that share its first so many bytes.
 LEVELS = (16, 256, 4096)
 _PIECE = 1 << 20
+_HEAD = 512
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,15 +70,29 @@ def look_at(found: Found, *, salvage: bool = False) -> Look:
     if found.trouble:
         raise DataError(found.trouble)
     try:
-        with found.path.open("rb") as file:
+        with open_member(found.path, found.member) as file:
             stream, _ = decompressed(file)
             seen = look_through(stream, salvage=salvage)
+        if found.member is not None and seen.opening and _is_archive(found):
+            raise DataError("an archive inside of an archive; unpack it and ingest what it holds")
         if not seen.trusted:  # what may be read ends in the middle of what was seen
             content = digests_of_first(found, [seen.size])[seen.size]
             return Look(digest=seen.digest, content=content, size=seen.size, damage=seen.damage, trusted=False)
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}") from None
     return seen
+
+
+def _is_archive(found: Found) -> bool:
+    with open_member(found.path, found.member) as file:
+        stream, _ = decompressed(file)
+        head = b""
+        try:
+            while len(head) < _HEAD and (piece := stream.read(_HEAD)):
+                head += piece
+        except StreamDamageError:
+            pass  # what came out tells
+    return archive_kind(head) != ""
 
 
 def look_or_reason(task: tuple[Found, bool]) -> tuple[Look | None, str]:
@@ -129,7 +146,7 @@ def digests_of_first(found: Found, sizes: Collection[int]) -> dict[int, str]:
     OSError
         Where it cannot be read.
     """
-    with found.path.open("rb") as file:
+    with open_member(found.path, found.member) as file:
         stream, _ = decompressed(file)
         return _digests(stream, sorted(set(sizes)))
 

@@ -102,7 +102,9 @@ def read_file(
     item = Item(found.path, found.shown, look.digest, source, found.size, one.context, stage, look=look)
     before = _facts(found.path)
     try:
-        with open_source(found.path, trusted=None if look.trusted else look.size, damage=look.damage) as content:
+        with open_source(
+            found.path, member=found.member, trusted=None if look.trusted else look.size, damage=look.damage
+        ) as content:
             _read(item, content, readers, tell)
     except OSError as error:
         _give_up(item, f"cannot be read: {error.strerror or error}")

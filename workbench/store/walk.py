@@ -10,8 +10,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from workbench.errors import NothingToDoError, UsageError
+from workbench.readers.members import Member
 
-__all__ = ["Found", "clock_for", "find_files"]
+__all__ = ["Found", "clock_for", "find_files", "printable"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +30,8 @@ class Found:
         Bytes on disk.
     trouble : str
         Why it cannot be read; "" where nothing speaks against it.
+    member : Member or None
+        Where it lies in the archive ``path``; None: ``path`` is the file itself.
     """
 
     path: Path
@@ -36,6 +39,7 @@ class Found:
     relative: str
     size: int = 0
     trouble: str = ""
+    member: Member | None = None
 
 
 def find_files(paths: Iterable[Path | str] | Path | str, *, inside: Path | None = None) -> list[Found]:
@@ -104,11 +108,11 @@ def _one(path: Path, shown: Path, relative: str, *, root: Path | None) -> Found:
     except OSError as error:
         trouble = f"cannot be opened: {error.strerror}"
     return Found(
-        path=path, shown=_printable(shown), relative=_printable(relative), size=0 if trouble else size, trouble=trouble
+        path=path, shown=printable(shown), relative=printable(relative), size=0 if trouble else size, trouble=trouble
     )
 
 
-def _printable(path: object) -> str:
+def printable(path: object) -> str:
     """Show bytes of a name that are not UTF-8 instead of failing on them later."""
     return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
