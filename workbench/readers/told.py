@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import polars as pl
 
 from workbench.model import frames
 from workbench.model.batch import Batch
-from workbench.readers.cells import Numbers, parse_numbers, with_whole
+from workbench.readers.cells import parse_numbers, with_whole
 from workbench.readers.graph import Graph, Node
 from workbench.readers.text import skipped
 
@@ -165,24 +165,18 @@ class Told:
         if not self._samples:
             return frames.empty(frames.SERIES), frames.empty(frames.SAMPLES)
         numbers = with_whole(parse_numbers(pl.Series([text for *_, text in self._samples], dtype=pl.String)))
+        columns = (numbers.reason, numbers.unit, numbers.value, numbers.exact)
         index: dict[_Series, int] = {}
         kept: list[tuple[int, int, float, int | None]] = []
-        for place, (series, ts_us, _) in enumerate(self._samples):
-            if (reason := numbers.reason[place]) is not None:
+        told = zip(self._samples, *(column.to_list() for column in columns), strict=True)
+        for (series, ts_us, _), reason, unit, value, exact in told:
+            if reason is not None:
                 self._absent[series.metric, reason] += 1
                 continue
-            key = _in_unit(series, numbers, place)
-            exact = numbers.exact[place]
-            kept.append((index.setdefault(key, len(index)), ts_us, numbers.value[place], exact))
+            key = series if unit is None or unit == series.unit else replace(series, unit=unit)
+            kept.append((index.setdefault(key, len(index)), ts_us, value, exact))
         rows = [(place, s.metric, *s.who, s.labels, s.unit, s.kind) for s, place in index.items()]
         return _frame(rows, frames.SERIES), _frame(kept, frames.SAMPLES)
-
-
-def _in_unit(series: _Series, numbers: Numbers, place: int) -> _Series:
-    unit = numbers.unit[place]
-    if unit is None or unit == series.unit:
-        return series
-    return _Series(metric=series.metric, who=series.who, labels=series.labels, unit=unit, kind=series.kind)
 
 
 def _frame(rows: list[tuple[Any, ...]], schema: pl.Schema) -> pl.DataFrame:
@@ -197,6 +191,8 @@ def _frame(rows: list[tuple[Any, ...]], schema: pl.Schema) -> pl.DataFrame:
 
 
 def _json(parts: Mapping[str, Any]) -> str:
+    if not parts:
+        return "{}"
     told = {
         key: _clean(value) if isinstance(value, str) else value for key, value in parts.items() if value is not None
     }
