@@ -125,6 +125,7 @@ def _catalog(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
             {
                 "metric": metric, "entity_kind": kind, "table": kind, "column": column, "unit": unit, "kind": semantics,
                 "role": None, "drives": [], "raw_names": [raw], "interval_s": interval, "width_bits": 64, "bits": 64,
+                "saturates": False,
                 "series": seen["entity"].n_unique(), "first": seen["ts"].min(), "last": seen["ts"].max(), "rows": seen.height,
             }
         )  # fmt: skip

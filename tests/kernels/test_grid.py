@@ -44,6 +44,45 @@ def test_a_reset_is_unknown_and_a_32_bit_wrap_is_not():
     assert np.isnan(increases(np.array([2**31, 5, 6]), first, width_bits=32)[1])
 
 
+@pytest.mark.parametrize("bits", [4, 8, 16, 32])
+def test_a_counter_that_sticks_tells_nothing_at_its_maximum_and_never_wraps(bits):
+    most = 2**bits - 1
+    value = np.array([most - 2, most - 1, most, most, 3, 4], np.int64)
+    first = np.arange(6) == 0
+    for kind in (np.int64, np.float64):
+        told = increases(value.astype(kind), first, width_bits=bits, saturates=True)
+        np.testing.assert_array_equal(told, [np.nan, 1, np.nan, np.nan, np.nan, 1])
+
+
+def test_a_source_that_counts_wider_than_the_narrow_ones_is_not_stuck():
+    """perfquery -x writes in 64 bits what perfquery writes in 8: only the narrow maximum itself stays open."""
+    told = increases(np.array([254, 255, 300, 301]), np.arange(4) == 0, width_bits=8, saturates=True)
+    np.testing.assert_array_equal(told, [np.nan, np.nan, 45, 1])
+
+
+def test_64_bits_wrap_and_a_reset_stays_a_reset():
+    """ethtool -S: 616 counts to the wrap and 616 after it; a float at 2^64 is known to 2,048."""
+    value = np.array([2.0**64 - 616, 616.0, 700.0, 5.0])
+    told = increases(value, np.arange(4) == 0)
+    assert told[1] == pytest.approx(1232, abs=1024)
+    assert told[2] == 84
+    assert np.isnan(told[3])
+
+
+@given(st.integers(4, 32), st.integers(0, 2**32))
+@settings(max_examples=40, deadline=None)
+def test_no_rate_of_a_stuck_counter_is_invented(bits, seed):
+    """Whatever really happened, a saturating counter gives its true increases or nothing."""
+    rng = np.random.default_rng(seed)
+    most = 2**bits - 1
+    true = np.cumsum(rng.integers(0, max(2, most // 8), 30))
+    shown = np.minimum(true, most)
+    told = increases(shown, np.arange(30) == 0, width_bits=bits, saturates=True)
+    known = np.isfinite(told)
+    np.testing.assert_array_equal(told[known], np.diff(true, prepend=0)[known])
+    np.testing.assert_array_equal(known[1:], shown[1:] < most)
+
+
 @given(st.integers(0, 2**32))
 @settings(max_examples=40, deadline=None)
 def test_rates_give_back_the_whole_increase(seed):

@@ -92,25 +92,31 @@ def hold(values: Floats, cells: int) -> Floats:
     return np.where(near, filled, np.nan)
 
 
-def increases(value: Ints | Floats, first: NDArray[np.bool_], *, width_bits: int = 64) -> Floats:
-    """Give the increase since the sample before, of counters that may wrap or be reset.
+def increases(
+    value: Ints | Floats, first: NDArray[np.bool_], *, width_bits: int = 64, saturates: bool = False
+) -> Floats:
+    """Give the increase since the sample before, of counters that may wrap, stick, or be reset.
 
-    A drop is a wrap where the counter is narrower than 64 bits and adding 2^width gives an
-    increase below a quarter of the range; any other drop is a reset, and the increase unknown.
+    A drop is a wrap where adding 2^width gives an increase below a quarter of the range; any other
+    drop is a reset, and the increase unknown. A counter that saturates never wraps: it sticks at
+    2^width - 1 until it is cleared, and there it says "at least". A value beyond that shows that
+    this source counts wider than the rest, so nothing is stuck.
 
     Parameters
     ----------
     value : (sample,) int64 or float64
-        Sorted by series, then time. Integers stay exact.
+        Sorted by series, then time. Integers stay exact; floats near 2^64 are known to 2,048.
     first : (sample,) bool
         First sample of its series: has no increase.
     width_bits : int
         Width of the counter.
+    saturates : bool
+        The counter sticks at its maximum.
 
     Returns
     -------
     (sample,) float64
-        NaN: unknown (first of its series, reset, or a value that is not finite).
+        NaN: unknown (first of its series, reset, stuck, or a value that is not finite).
 
     Examples
     --------
@@ -119,14 +125,21 @@ def increases(value: Ints | Floats, first: NDArray[np.bool_], *, width_bits: int
     array([nan,  2., nan,  1.])
     >>> increases(np.array([4294967290, 5, 6, 6]), start, width_bits=32)
     array([nan, 11.,  1.,  0.])
+    >>> increases(np.array([253, 254, 255, 255]), start, width_bits=8, saturates=True)
+    array([nan,  1., nan, nan])
     """
     step = np.empty(value.size)
     step[:1] = np.nan
     step[1:] = np.diff(value)
-    if width_bits < 64:
-        wrapped = step + 2.0**width_bits
+    unknown = first | ~np.isfinite(step)
+    if saturates:
+        unknown |= value == 2.0**width_bits - 1
+    else:
+        wrapped = np.empty(value.size)
+        wrapped[:1] = np.nan
+        wrapped[1:] = (2.0**width_bits - value[:-1]) + value[1:]  # in this order no digit is lost
         step = np.where((step < 0) & (wrapped < 2.0 ** (width_bits - 2)), wrapped, step)
-    return np.where(first | (step < 0) | ~np.isfinite(step), np.nan, step)
+    return np.where(unknown | (step < 0), np.nan, step)
 
 
 def grid_rate(

@@ -69,6 +69,7 @@ def align(
     kind: str,
     interval_s: float,
     width_bits: int = 64,
+    saturates: bool = False,
 ) -> NDArray[np.float64]:
     """Put one metric on the grid.
 
@@ -86,6 +87,8 @@ def align(
         Sampling interval of the source, seconds.
     width_bits : int
         Width of a counter.
+    saturates : bool
+        The counter sticks at its maximum: there its rate is not known.
 
     Returns
     -------
@@ -101,7 +104,7 @@ def align(
     step_s = grid.step_us / MICROS
     if kind == "counter":
         first = np.concatenate(([True], row[1:] != row[:-1]))[: row.size]
-        increase = increases(value, first, width_bits=width_bits)
+        increase = increases(value, first, width_bits=width_bits, saturates=saturates)
         gap_us = round(max(3 * interval_s, 2.5 * step_s if interval_s <= step_s else 0.0) * MICROS)
         span = (grid.start_us, grid.step_us, grid.cells)
         return grid_rate(row, ts, increase, span, entities=len(entities), max_gap_us=gap_us)

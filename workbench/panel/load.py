@@ -48,6 +48,7 @@ class _Reader:
         values = align(
             rows, fact["column"], self.grid, entities={who: index for index, who in enumerate(owners)},
             kind=fact["kind"] or "gauge", interval_s=fact["interval_s"] or 0.0, width_bits=fact["width_bits"] or 64,
+            saturates=bool(fact["saturates"]),
         )  # fmt: skip
         return self.place.gather(owners, values)
 

@@ -83,6 +83,7 @@ def panel(
         here = align(
             tables[fact["table"]], fact["column"], grid, entities=rows, kind=fact["kind"] or "gauge",
             interval_s=fact["interval_s"] or 0.0, width_bits=fact["width_bits"] or 64,
+            saturates=bool(fact["saturates"]),
         )  # fmt: skip
         at = names.index(fact["metric"])
         values[:, at, :] = np.where(np.isfinite(here), here, values[:, at, :])

@@ -41,6 +41,7 @@ class Metric:
     kind: str
     interval_s: float
     bits: int
+    saturates: bool = False
 
     @property
     def title(self) -> str:
@@ -94,6 +95,7 @@ def _metric(row: dict[str, Any]) -> Metric:
         kind=row["kind"] or "gauge",
         interval_s=float(row["interval_s"] or 0.0),
         bits=int(row["width_bits"] or 64),
+        saturates=bool(row["saturates"]),
     )
 
 
@@ -224,7 +226,8 @@ def _values(frame: pl.DataFrame, metric: Metric) -> tuple[NDArray[np.int64], NDA
     first[0] = True
     passed_s = np.diff(ts, prepend=ts[:1]) / MICROS
     rate = np.full(ts.size, np.nan)
-    np.divide(increases(raw, first, width_bits=metric.bits), passed_s, out=rate, where=passed_s > 0)
+    increase = increases(raw, first, width_bits=metric.bits, saturates=metric.saturates)
+    np.divide(increase, passed_s, out=rate, where=passed_s > 0)
     return ts, rate
 
 
