@@ -10,7 +10,7 @@ from typing import Any
 from workbench.model.nodelist import expand
 from workbench.readers.graph import Node
 from workbench.readers.installed import word
-from workbench.readers.jsoncells import text_of
+from workbench.readers.jsoncells import plain_text
 from workbench.readers.who import parse_entity
 
 __all__ = ["CLUSTER", "Change", "change_of", "roles_of"]
@@ -160,10 +160,10 @@ def _message(what: str, text: Mapping[str, str]) -> str:
 def _told(value: Any) -> str | None:
     """Write a value as text; lists and objects in short."""
     if isinstance(value, list):
-        return ", ".join(part for item in value[:20] if (part := text_of(item))) or None
+        return ", ".join(part for item in value[:20] if (part := plain_text(item))) or None
     if isinstance(value, dict):
-        return ", ".join(f"{text_of(key)}={_told(item) or ''}" for key, item in list(value.items())[:20]) or None
-    told = text_of(value)
+        return ", ".join(f"{plain_text(key)}={_told(item) or ''}" for key, item in list(value.items())[:20]) or None
+    told = plain_text(value)
     return told.strip() or None if told is not None else None
 
 
@@ -177,23 +177,23 @@ def _percent(value: Any, scope: str | None) -> float | None:
 def _listed(scope: Mapping[str, Any]) -> Any:
     """Give the targets that a scope lists; those of one kind say which."""
     for key, value in scope.items():
-        role, kind = _ROLES.get(word(text_of(key) or "") or ""), word(text_of(key) or "") or ""
+        role, kind = _ROLES.get(word(plain_text(key) or "") or ""), word(plain_text(key) or "") or ""
         if role == "target":
             return value
         if kind.rstrip("s") in ("rack", "switch", "pdu", "loop", "row", "hall"):
             names = value if isinstance(value, list) else [value]
-            return [f"{kind.rstrip('s')}:{name}" for item in names if (name := text_of(item))]
+            return [f"{kind.rstrip('s')}:{name}" for item in names if (name := plain_text(item))]
     return None
 
 
 def _targets(value: Any, scope: Any, percent: float | None) -> tuple[tuple[Node, ...], str | None]:
     """Give the things that were changed, or why they are not known."""
     names = value if isinstance(value, list) else [value]
-    written = [told.strip() for item in names if (told := text_of(item)) and told.strip()]
+    written = [told.strip() for item in names if (told := plain_text(item)) and told.strip()]
     if not written and isinstance(scope, str) and ":" in scope:
         written = [scope]
     if not written and isinstance(scope, list):
-        written = [told for item in scope if (told := text_of(item))]
+        written = [told for item in scope if (told := plain_text(item))]
     if not written:
         everybody = percent is not None or word(_told(scope) or "") in _ALL or (_told(scope) or "") == "*"
         return ((CLUSTER,), None) if everybody else ((), NOBODY)

@@ -17,7 +17,7 @@ from workbench.model.context import Context
 from workbench.readers.base import Match, Reader
 from workbench.readers.change_fields import change_of, roles_of
 from workbench.readers.installed import word
-from workbench.readers.jsoncells import inside, text_of
+from workbench.readers.jsoncells import inside, plain_text
 from workbench.readers.jsondoc import documents_of, outer_keys
 from workbench.readers.source import Source, damage_batches
 from workbench.readers.told import Told
@@ -88,10 +88,10 @@ class _Trace:
 
     def record(self, value: Any, line: int) -> None:
         """Take a record."""
-        if isinstance(value, dict) and _KINDS.get(str(value.get("event_type"))) and text_of(value.get("node_id")):
+        if isinstance(value, dict) and _KINDS.get(str(value.get("event_type"))) and plain_text(value.get("node_id")):
             time = value.get("event_time")
             counted = isinstance(time, (int, float)) and not isinstance(time, bool) and abs(time) < _FARTHEST
-            node = text_of(value["node_id"]) or ""
+            node = plain_text(value["node_id"]) or ""
             kind = _KINDS[str(value["event_type"])]
             days = float(time) if counted and time is not None else None
             self._faults.append(_Fault(line=line, record=value, node=node, kind=kind, days=days))
@@ -132,8 +132,8 @@ class _Trace:
 
     def _fault(self, fault: _Fault, span: Span) -> None:
         what = inside(fault.record, "fault_type")
-        named = text_of(what.get("Class")) or text_of(fault.record.get("fault_type")) or ""
-        words = text_of(what.get("Desc")) or named
+        named = plain_text(what.get("Class")) or plain_text(fault.record.get("fault_type")) or ""
+        words = plain_text(what.get("Desc")) or named
         key = (fault.node, repr(what))
         if fault.kind == "fault":
             self._open[key] += 1
@@ -149,7 +149,7 @@ class _Trace:
             span_us=span,
             line=fault.line,
             code=word(named),
-            severity=text_of(what.get("Level")),
+            severity=plain_text(what.get("Level")),
             attributes={"class": named or None},
         )
 
@@ -160,8 +160,8 @@ class _Trace:
         if plan.why is not None:
             self.told.reject(line, plan.why.replace("change", "drill"), text, curable="host")
             return
-        named = next((told for key in _WHAT if (told := text_of(value.get(key)))), None)
-        known = {key: told for key, part in value.items() if (told := text_of(part)) and len(key) <= 40}
+        named = next((told for key in _WHAT if (told := plain_text(value.get(key)))), None)
+        known = {key: told for key, part in value.items() if (told := plain_text(part)) and len(key) <= 40}
 
         def tell(span: Span) -> None:
             self.told.row()
@@ -174,11 +174,11 @@ class _Trace:
 
 
 def _is_drill(value: Mapping[str, Any]) -> bool:
-    return bool({"drill", "injected"} & set(value)) or word(text_of(value.get("kind")) or "") in _DRILLS
+    return bool({"drill", "injected"} & set(value)) or word(plain_text(value.get("kind")) or "") in _DRILLS
 
 
 def _shown(fault: _Fault) -> str:
-    return f"{fault.kind} of {fault.node} at {text_of(fault.record.get('event_time'))}"
+    return f"{fault.kind} of {fault.node} at {plain_text(fault.record.get('event_time'))}"
 
 
 READER = Reader(name="fault_trace", recognise=_recognise, read=_read)

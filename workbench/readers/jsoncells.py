@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
-__all__ = ["inside", "number_of", "objects", "text_of", "whole_of"]
+from workbench.readers.jsonvalues import clean
+
+__all__ = ["inside", "number_of", "plain_text", "whole_of"]
 
 _SHOWN = 500
 
 
-def text_of(value: Any) -> str | None:
+def plain_text(value: Any) -> str | None:
     """Give text as it is (lone surrogates escaped), other plain values as JSON writes them, None for the rest.
 
     Examples
     --------
-    >>> text_of("a"), text_of(3), text_of(True), text_of(None), text_of({"a": 1})
+    >>> plain_text("a"), plain_text(3), plain_text(True), plain_text(None), plain_text({"a": 1})
     ('a', '3', 'true', None, None)
     """
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return value[:_SHOWN].encode("utf-8", "backslashreplace").decode()
+        return clean(value[:_SHOWN])
     return str(value) if isinstance(value, (int, float)) else None
 
 
@@ -37,14 +40,16 @@ def whole_of(value: Any) -> int | None:
 
 
 def number_of(value: Any) -> str | float | None:
-    """Give what a number may be written as: a number or text; None for the rest.
+    """Give what a number may be written as, a finite number or text; None for the rest.
 
     Examples
     --------
-    >>> number_of(7), number_of("7.5"), number_of(False), number_of([])
-    (7, '7.5', None, None)
+    >>> number_of(7), number_of("7.5"), number_of(False), number_of([]), number_of(float("inf"))
+    (7, '7.5', None, None, None)
     """
-    return value if isinstance(value, (int, float, str)) and not isinstance(value, bool) else None
+    if isinstance(value, bool) or (isinstance(value, float) and not isfinite(value)):
+        return None
+    return value if isinstance(value, (int, float, str)) else None
 
 
 def inside(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -57,14 +62,3 @@ def inside(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """
     found = value.get(key)
     return found if isinstance(found, dict) else {}
-
-
-def objects(value: Any) -> list[Mapping[str, Any]]:
-    """Give the objects of a list; none where it is no list.
-
-    Examples
-    --------
-    >>> objects([{"a": 1}, 3]), objects(None)
-    ([{'a': 1}], [])
-    """
-    return [part for part in value if isinstance(part, dict)] if isinstance(value, list) else []

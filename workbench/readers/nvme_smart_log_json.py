@@ -15,7 +15,7 @@ from workbench.model.batch import Batch
 from workbench.model.context import Context
 from workbench.readers.base import Match, Reader
 from workbench.readers.graph import Node
-from workbench.readers.jsoncells import text_of
+from workbench.readers.jsoncells import plain_text
 from workbench.readers.jsondoc import documents_of, outer_keys
 from workbench.readers.smart_cells import Cell, nvme_cells, tell_nvme
 from workbench.readers.source import Source, damage_batches
@@ -76,7 +76,7 @@ def _tell_object(value: Any, place: tuple[int, str], context: Context, so_far: t
     if not isinstance(value, dict) or len(_KEYS & set(value)) < _FEWEST:
         told.reject(line, _NO_OBJECT, text)
         return
-    own = next((name for key in _NAMES if (name := text_of(value.get(key)))), None)
+    own = next((name for key in _NAMES if (name := plain_text(value.get(key)))), None)
     cells = [cell for cell in nvme_cells(value) if cell[0] not in _NAMES]
     log = _Log(line=line, text=text, device=own or _stated(context), cells=cells)
     log.tell(told, context, seen)

@@ -16,7 +16,7 @@ from workbench.model.context import Context
 from workbench.readers.base import Match, Reader
 from workbench.readers.installed import tell_installed, word
 from workbench.readers.ipmi_times import FIRST_YEAR, NO_CLOCK
-from workbench.readers.jsoncells import text_of
+from workbench.readers.jsoncells import plain_text
 from workbench.readers.jsondoc import documents_of, outer_keys
 from workbench.readers.redfish_readings import LISTS, Readings
 from workbench.readers.source import Source, damage_batches
@@ -132,35 +132,35 @@ class _Walk:
             self.value(member, depth + 1)
         if not members:
             self.told.skip("empty")
-        path = text_of(resource.get("@odata.id")) or "a collection"
+        path = plain_text(resource.get("@odata.id")) or "a collection"
         if "Members@odata.nextLink" in resource or "@odata.nextLink" in resource:
             self.told.note(f"{path} goes on at another page, which is not in this file")
         declared = resource.get("Members@odata.count")
         if isinstance(declared, int) and declared != len(members):
-            self.told.note(f"{path} declares {text_of(declared)} members; {len(members)} are here")
+            self.told.note(f"{path} declares {plain_text(declared)} members; {len(members)} are here")
 
     def _entry(self, entry: Mapping[str, Any]) -> None:
-        message = text_of(entry.get("Message")) or text_of(entry.get("Name")) or ""
+        message = plain_text(entry.get("Message")) or plain_text(entry.get("Name")) or ""
         kind, code = _meaning(entry)
         links = entry.get("Links")
         origin = links.get("OriginOfCondition") if isinstance(links, dict) else None
-        path = text_of(origin.get("@odata.id")) if isinstance(origin, dict) else None
+        path = plain_text(origin.get("@odata.id")) if isinstance(origin, dict) else None
         words = entry.get("MessageArgs")
-        arguments = [part for word in words if (part := text_of(word))] if isinstance(words, list) else []
+        arguments = [part for word in words if (part := plain_text(word))] if isinstance(words, list) else []
         who, _ = self.readings.places.of(path or "", "" if path and "GPU_SXM" in path else " ".join(arguments))
         attributes = {
-            "record": text_of(entry.get("Id")),
-            "message_id": text_of(entry.get("MessageId")),
-            "sensor": text_of(entry.get("SensorType")),
-            "sensor_number": text_of(entry.get("SensorNumber")),
+            "record": plain_text(entry.get("Id")),
+            "message_id": plain_text(entry.get("MessageId")),
+            "sensor": plain_text(entry.get("SensorType")),
+            "sensor_number": plain_text(entry.get("SensorNumber")),
             "origin": path,
-            "resolved": text_of(entry.get("Resolved")),
+            "resolved": plain_text(entry.get("Resolved")),
             "arguments": ", ".join(arguments) or None,
         }
 
         def tell(span: Span) -> None:
             self.told.row()
-            severity = text_of(entry.get("Severity"))
+            severity = plain_text(entry.get("Severity"))
             self.told.event(
                 who, kind, message, span_us=span, line=self.line, code=code, severity=severity, attributes=attributes
             )
@@ -170,15 +170,15 @@ class _Walk:
 
     def _attributes(self, resource: Mapping[str, Any], kind: str) -> None:
         """Read what is installed: attributes of the host or of a GPU module."""
-        name = text_of(resource.get("Id")) or text_of(resource.get("Name")) or ""
-        who, part = self.readings.places.of(text_of(resource.get("@odata.id")) or "", name)
+        name = plain_text(resource.get("Id")) or plain_text(resource.get("Name")) or ""
+        who, part = self.readings.places.of(plain_text(resource.get("@odata.id")) or "", name)
         if kind == "ComputerSystem":
-            host = self.context.host or text_of(resource.get("HostName")) or None
+            host = self.context.host or plain_text(resource.get("HostName")) or None
             who = (host, "host", None)
             named = {"model": "Model", "serial": "SerialNumber", "bios": "BiosVersion", "uuid": "UUID", "sku": "SKU"}
-            found = {key: text_of(resource.get(field)) for key, field in named.items()}
+            found = {key: plain_text(resource.get(field)) for key, field in named.items()}
         else:
-            found = {f"firmware {part}".strip(): text_of(resource.get("Version"))}
+            found = {f"firmware {part}".strip(): plain_text(resource.get("Version"))}
         told = {key: value for key, value in found.items() if value}
         if who[0] is None:
             self.told.reject(self.line, HOST_MISSING, f"{name}: {told}", curable="host")
@@ -188,17 +188,17 @@ class _Walk:
 
 
 def _kind(resource: Mapping[str, Any]) -> str | None:
-    found = _TYPE.match(text_of(resource.get("@odata.type")) or "")
+    found = _TYPE.match(plain_text(resource.get("@odata.type")) or "")
     return found[1] if found else None
 
 
 def _meaning(entry: Mapping[str, Any]) -> tuple[str, str | None]:
     """Give kind and code of an entry; those of an event log are the words that ipmitool has, too."""
-    code, message = text_of(entry.get("EntryCode")), text_of(entry.get("MessageId")) or ""
+    code, message = plain_text(entry.get("EntryCode")), plain_text(entry.get("MessageId")) or ""
     if entry.get("EntryType") != "SEL":
         return "bmc", message.rpartition(".")[2] or code
     if code in _DIRECTIONS:
-        return _DIRECTIONS[code], word(text_of(entry.get("SensorType")) or "")
+        return _DIRECTIONS[code], word(plain_text(entry.get("SensorType")) or "")
     return "sel", word(code or "") or message or None
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from workbench.errors import UsageError
 from workbench.model.context import Context
 from workbench.readers.ipmi_times import FIRST_YEAR
-from workbench.readers.jsoncells import objects, text_of
+from workbench.readers.jsoncells import number_of, plain_text
+from workbench.readers.jsonvalues import dicts
 from workbench.readers.redfish_things import Places, kind_of, unit_of_sensor
 from workbench.readers.told import TAKEN_AT_MISSING, Told
 from workbench.readers.toldlines import HOST_MISSING
@@ -65,8 +66,8 @@ class Readings:
 
     def sensor(self, sensor: Mapping[str, Any], line: int) -> None:
         """Read a Sensor."""
-        name = text_of(sensor.get("Id")) or text_of(sensor.get("Name")) or ""
-        path = text_of(sensor.get("@odata.id")) or name
+        name = plain_text(sensor.get("Id")) or plain_text(sensor.get("Name")) or ""
+        path = plain_text(sensor.get("@odata.id")) or name
         ts_us = reading_time(sensor.get("ReadingTime"), self.context.taken_at_us)
         cell = (name, path, sensor.get("Reading"), unit_of_sensor(sensor))
         self._told(sensor, [cell], line, ts_us)
@@ -75,14 +76,14 @@ class Readings:
         """Read the lists of a Thermal or Power; give how many members they have."""
         count = 0
         for key, properties in LISTS.items():
-            for member in objects(resource.get(key)):
+            for member in dicts(resource.get(key)):
                 count += 1
                 self._told(member, list(_cells(key, member, properties)), line, self.context.taken_at_us)
         return count
 
     def environment(self, resource: Mapping[str, Any], line: int) -> None:
         """Read an EnvironmentMetrics."""
-        path = text_of(resource.get("@odata.id")) or ""
+        path = plain_text(resource.get("@odata.id")) or ""
         found = {key: resource[key] for key in _ENVIRONMENT if isinstance(resource.get(key), dict)}
         cells: list[_Cell] = [(key, path, value.get("Reading"), _ENVIRONMENT[key]) for key, value in found.items()]
         self._told(resource, cells, line, self.context.taken_at_us)
@@ -90,10 +91,10 @@ class Readings:
     def report(self, report: Mapping[str, Any], line: int) -> int:
         """Read a MetricReport; give how many values it has."""
         count = 0
-        for value in objects(report.get("MetricValues")):
+        for value in dicts(report.get("MetricValues")):
             count += 1
-            path = text_of(value.get("MetricProperty")) or ""
-            name = text_of(value.get("MetricId")) or path.rpartition("/")[2]
+            path = plain_text(value.get("MetricProperty")) or ""
+            name = plain_text(value.get("MetricId")) or path.rpartition("/")[2]
             last = path.rpartition("/Sensors/")[2].partition("#")[0].partition("/")[0] if "/Sensors/" in path else name
             stamp = value.get("Timestamp", report.get("Timestamp"))
             ts_us = reading_time(stamp, self.context.taken_at_us)
@@ -119,10 +120,11 @@ class Readings:
         name, path, value, unit = cell
         who, metric = self.places.of(path, name)
         state = _status(member, "State")
-        if value is None or state == "Absent":
-            self.told.absent(metric, f"state {state}" if state not in ("Enabled", None) else "null")
+        number = number_of(value)
+        if number is None or state == "Absent":
+            why = f"state {state}" if state not in ("Enabled", None) else "null"
+            self.told.absent(metric, why if value is None or state == "Absent" else "not a number")
             return
-        number = text_of(value)
         labels = self.places.labels(who, metric, path)
         self.told.sample(who, metric, number, ts_us=ts_us, unit=unit, kind=kind_of(member), labels=labels)
 
@@ -132,7 +134,7 @@ class Readings:
         if health in _HEALTHY:
             return
         line, ts_us = place
-        message = f"{name}: {text_of(value) or 'no reading'} {unit or ''}".rstrip() + f" is {health}"
+        message = f"{name}: {plain_text(value) or 'no reading'} {unit or ''}".rstrip() + f" is {health}"
         self.told.event(
             self.places.of(path, name)[0],
             "sensor",
@@ -146,15 +148,17 @@ class Readings:
 
 
 def _cells(key: str, member: Mapping[str, Any], properties: tuple[tuple[str, str | None], ...]) -> Iterator[_Cell]:
-    named = text_of(member.get("Name")) or text_of(member.get("FanName")) or text_of(member.get("MemberId")) or ""
-    path = text_of(member.get("@odata.id")) or named
+    named = (
+        plain_text(member.get("Name")) or plain_text(member.get("FanName")) or plain_text(member.get("MemberId")) or ""
+    )
+    path = plain_text(member.get("@odata.id")) or named
     for name, unit in properties:
         if key in _BY_PROPERTY and name not in member:
             continue
         metric = name if key == "PowerControl" else f"{named} {name}" if key in _BY_PROPERTY else named
-        yield metric, path, member.get(name), unit or text_of(member.get("ReadingUnits"))
+        yield metric, path, member.get(name), unit or plain_text(member.get("ReadingUnits"))
 
 
 def _status(member: Mapping[str, Any], key: str) -> str | None:
     status = member.get("Status")
-    return text_of(status.get(key)) if isinstance(status, dict) else None
+    return plain_text(status.get(key)) if isinstance(status, dict) else None

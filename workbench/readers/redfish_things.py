@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.readers.graph import Node
-from workbench.readers.jsoncells import text_of
+from workbench.readers.jsoncells import plain_text
 from workbench.readers.told import Told
 
 __all__ = ["Places", "kind_of", "unit_of_sensor"]
@@ -32,13 +32,13 @@ def unit_of_sensor(sensor: Mapping[str, Any]) -> str | None:
     >>> unit_of_sensor({"ReadingUnits": "Cel"}), unit_of_sensor({"ReadingType": "EnergykWh"}), unit_of_sensor({})
     ('Cel', 'kWh', None)
     """
-    units, kind = text_of(sensor.get("ReadingUnits")), text_of(sensor.get("ReadingType"))
+    units, kind = plain_text(sensor.get("ReadingUnits")), plain_text(sensor.get("ReadingType"))
     return _UCUM.get(units, units) if units else _BY_TYPE.get(kind or "")
 
 
 def kind_of(sensor: Mapping[str, Any]) -> str:
     """Tell whether a sensor counts up."""
-    return "counter" if text_of(sensor.get("ReadingType")) in _COUNTED else "gauge"
+    return "counter" if plain_text(sensor.get("ReadingType")) in _COUNTED else "gauge"
 
 
 @dataclass(eq=False)

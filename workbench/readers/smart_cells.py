@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from workbench.readers.graph import Node
+from workbench.readers.jsoncells import number_of
 from workbench.readers.told import Told
 
 __all__ = ["KELVIN_LOWEST", "attribute_number", "nvme_cells", "tell_nvme"]
@@ -103,16 +104,14 @@ def tell_nvme(told: Told, who: Node, cell: Cell, *, ts_us: int, kelvin: bool) ->
 
 def _plain(value: Any) -> str | int | float | None:
     """Take numbers as numbers, texts of numbers likewise; what is a truth value is none."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, str):
-        text = value.strip().replace(",", "").removesuffix("%")
-        if not _NUMBER.fullmatch(text):
-            return value
-        if text[:2].lower() == "0x":
-            return int(text, 16)
-        return int(text) if re.fullmatch(r"-?\d{1,39}", text) else float(text)
-    return value if isinstance(value, (int, float)) else None
+    if not isinstance(value, str):
+        return number_of(value)
+    text = value.strip().replace(",", "").removesuffix("%")
+    if not _NUMBER.fullmatch(text):
+        return value
+    if text[:2].lower() == "0x":
+        return int(text, 16)
+    return int(text) if re.fullmatch(r"-?\d{1,39}", text) else number_of(float(text))
 
 
 def _below(number: str | float | None, limit: int) -> bool:

@@ -15,8 +15,9 @@ from workbench.model.context import Context
 from workbench.readers.base import Match, Reader
 from workbench.readers.graph import Node
 from workbench.readers.installed import tell_installed, word
-from workbench.readers.jsoncells import inside, number_of, objects, text_of, whole_of
+from workbench.readers.jsoncells import inside, number_of, plain_text, whole_of
 from workbench.readers.jsondoc import Document, documents_of, outer_keys
+from workbench.readers.jsonvalues import dicts
 from workbench.readers.smart_cells import attribute_number, nvme_cells, tell_nvme
 from workbench.readers.source import Source, damage_batches
 from workbench.readers.told import TAKEN_AT_MISSING, Told
@@ -65,7 +66,7 @@ def _tell(value: Any, document: Document, context: Context, told: Told) -> None:
         return
     disk = _Disk(value, context, document.line)
     if disk.serial is None and disk.name is None:
-        status = text_of(value["smartctl"].get("exit_status"))
+        status = plain_text(value["smartctl"].get("exit_status"))
         told.reject(document.line, f"{_NO_DEVICE} (exit_status {status})", document.text)
     elif disk.serial is None and context.host is None:
         told.reject(document.line, HOST_MISSING, document.text, curable="host")
@@ -82,8 +83,8 @@ class _Disk:
     def __init__(self, value: Mapping[str, Any], context: Context, line: int) -> None:
         self._value = value
         self._line = line
-        self.serial = text_of(value.get("serial_number")) or None
-        path = text_of(inside(value, "device").get("name"))
+        self.serial = plain_text(value.get("serial_number")) or None
+        path = plain_text(inside(value, "device").get("name"))
         self.name = path.rpartition("/")[2] or None if path else None
         self._who: Node = (context.host, "disk", self.serial or self.name)
         seconds = whole_of(inside(value, "local_time").get("time_t"))
@@ -112,7 +113,7 @@ class _Disk:
             "protocol": inside(value, "device").get("protocol"),
             "capacity bytes": capacity,
         }
-        known = {key: text for key, part in named.items() if (text := text_of(part))}
+        known = {key: text for key, part in named.items() if (text := plain_text(part))}
         tell_installed(told, self._who, known, line=self._line, taken_at_us=ts_us)
         host, kind, _ = self._who
         if self.serial and self.name and host:
@@ -136,20 +137,20 @@ class _Disk:
 
     def _attributes(self, told: Told, ts_us: int) -> None:
         """Tell the ATA attributes: the number as smartctl decoded it."""
-        for entry in objects(inside(self._value, "ata_smart_attributes").get("table")):
-            name, number = text_of(entry.get("name")) or "Unknown_Attribute", text_of(entry.get("id"))
+        for entry in dicts(inside(self._value, "ata_smart_attributes").get("table")):
+            name, number = plain_text(entry.get("name")) or "Unknown_Attribute", plain_text(entry.get("id"))
             unknown = name.lower().startswith("unknown")
             labels = {"id": number or ""} if unknown else {}
             kind = "counter" if inside(entry, "flags").get("event_count") is True else None
             cell = attribute_number(entry.get("raw"))
             told.sample(self._who, name, cell, ts_us=ts_us, kind=kind, labels=labels)
-            failed = text_of(entry.get("when_failed"))
+            failed = plain_text(entry.get("when_failed"))
             if failed:
                 attributes = {
                     "attribute": name,
-                    "value": text_of(entry.get("value")),
-                    "threshold": text_of(entry.get("thresh")),
-                    "raw": text_of(inside(entry, "raw").get("string")),
+                    "value": plain_text(entry.get("value")),
+                    "threshold": plain_text(entry.get("thresh")),
+                    "raw": plain_text(inside(entry, "raw").get("string")),
                 }
                 message = f"{name} is at or below its threshold ({failed})"
                 self._event(told, ts_us, (word(name), message), attributes)
