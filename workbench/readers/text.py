@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from workbench.model import frames
@@ -177,14 +179,31 @@ def matched_share(head: bytes, pattern: str, *, at_least: int = 1) -> float:
     >>> matched_share(b"[ 1.0] a\n\nb\n[ 2.0] cu", r"^\[ ")
     0.5
     """
+    lines, plain = _lines_of_head(head)
+    hits = _hits(lines, plain, pattern) if lines.len() else 0
+    return hits / lines.len() if hits >= at_least else 0.0
+
+
+def _hits(lines: pl.Series, plain: pa.Array | None, pattern: str) -> int:
+    """Count lines that match; of ASCII text with RE2, which says the same in a tenth of the time."""
+    if plain is not None:
+        try:
+            return int(pc.sum(pc.match_substring_regex(plain, pattern)).as_py() or 0)
+        except pa.ArrowInvalid:
+            pass  # a syntax that RE2 does not have
+    return int(lines.str.contains(pattern).sum())
+
+
+@lru_cache(maxsize=4)
+def _lines_of_head(head: bytes) -> tuple[pl.Series, pa.Array | None]:
+    """Give the whole, non-blank lines of a head, if ASCII also for Arrow; every reader asks about the same head."""
     whole = head[: head.rfind(b"\n") + 1] or head
     if not whole:
-        return 0.0
+        return pl.Series(dtype=pl.String), None
     text, _ = _utf8(Block(first_line=1, text=whole, unterminated=False))
     lines = _columns(text, 1)["text"]
     lines = lines.filter(lines.str.strip_chars() != "")
-    hits = int(lines.str.contains(pattern).sum())
-    return hits / lines.len() if hits >= at_least else 0.0
+    return lines, lines.to_arrow().cast(pa.large_string()) if text.isascii() else None
 
 
 class Seen:
