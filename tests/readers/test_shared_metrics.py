@@ -11,7 +11,6 @@ from workbench.model import metric
 from workbench.model.context import Context
 from workbench.readers.registry import recognise
 from workbench.readers.source import open_source
-from workbench.readers.stamps import OUTSIDE
 from workbench.timebase import parse_time, to_us
 
 FORMATS = {

@@ -113,10 +113,9 @@ class Exposition:
         parsed = self.meta.described(parsed)
         who = self.series.identified(parsed)
         rows, odd = self._judged(self.stamp(with_values(parsed.samples, who), self.context.taken_at_us))
-        fresh = self.series.verdict(rows)
-        counts["duplicate"] = int((fresh == "duplicate").sum())
-        rejects += [odd, rejected(rows.filter((fresh == "conflict").fill_null(value=False)), CONFLICT)]
-        new, skips = rows.filter(fresh.is_null()), skipped(counts)
+        new, counts["duplicate"], clashing = self.series.parted(rows)
+        rejects += [odd, rejected(clashing, CONFLICT)]
+        skips = skipped(counts)
         refused = pl.concat(rejects).sort("line")
         return Batch(
             records=new.height + int(skips["count"].sum()) + refused.height,

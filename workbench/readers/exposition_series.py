@@ -64,6 +64,14 @@ class LabelledSeries:
         """Tell of samples with a time: null where new, ``duplicate`` or ``conflict``."""
         return self.seen.verdict(rows)
 
+    def parted(self, rows: pl.DataFrame) -> tuple[pl.DataFrame, int, pl.DataFrame]:
+        """Give the samples that are new, how many came before, and those that say another value."""
+        fresh = self.verdict(rows)
+        if fresh.null_count() == rows.height:
+            return rows, 0, rows.clear()
+        conflict = (fresh == "conflict").fill_null(value=False)
+        return rows.filter(fresh.is_null()), int((fresh == "duplicate").sum()), rows.filter(conflict)
+
     def tables(self, who: pl.DataFrame, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """Give the tables of a batch.
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -119,8 +120,8 @@ def job_parts(
     )
     done = 0
     for nodes in _stretches(_node_text(given["nodes"])):
-        part, told = given.slice(done, len(nodes.names)), lines.slice(done, len(nodes.names))
-        done += len(nodes.names)
+        part, told = given.slice(done, len(nodes.code)), lines.slice(done, len(nodes.code))
+        done += len(nodes.code)
         yield _jobs(part, told, nodes, (rule, attempts))
 
 
@@ -135,29 +136,36 @@ def _node_text(nodes: pl.Series) -> list[str | None]:
 
 @dataclass(eq=False)
 class _Nodes:
-    """Hosts of some records, and what is wrong with a list that gives none."""
+    """Hosts of some records: each list that is written once, and what is wrong with one that gives none."""
 
+    code: list[int] = field(default_factory=list)
     names: list[list[str]] = field(default_factory=list)
     wrong: list[str | None] = field(default_factory=list)
     total: int = 0
 
+    def of_rows(self, values: Sequence[Any], kind: pl.DataType) -> pl.Series:
+        """Give what belongs to the list of each record."""
+        return pl.Series(values, dtype=kind).gather(pl.Series(self.code, dtype=pl.UInt32))
+
 
 def _stretches(texts: list[str | None]) -> Iterator[_Nodes]:
     """Cut records so that the node names of each stretch fit in memory; expand each list once."""
-    known: dict[str, tuple[list[str], str | None]] = {}
+    known: dict[str, int] = {}
     nodes = _Nodes()
     for text in texts:
         written = text or ""
-        if written not in known:
-            known[written] = _expanded(written)
-        names, wrong = known[written]
-        nodes.names.append(names)
-        nodes.wrong.append(wrong)
-        nodes.total += len(names)
+        code = known.get(written)
+        if code is None:
+            code = known[written] = len(nodes.names)
+            names, wrong = _expanded(written)
+            nodes.names.append(names)
+            nodes.wrong.append(wrong)
+        nodes.code.append(code)
+        nodes.total += len(nodes.names[code])
         if nodes.total > _NAMES_A_BATCH:
             yield nodes
             known, nodes = {}, _Nodes()
-    if nodes.names:
+    if nodes.code:
         yield nodes
 
 
@@ -176,9 +184,10 @@ def _jobs(
     rule, attempts = kept_over
     job = clean_text(given["job"])
     times = {name: job_times(given[name], rule) for name in _TIMES}
+    wrong = nodes.of_rows(nodes.wrong, pl.String())
     reason = pl.select(
         pl.coalesce(
-            pl.Series(nodes.wrong, dtype=pl.String),
+            wrong,
             pl.when(job.is_null()).then(pl.lit("record names no job")),
             *(
                 pl.when(times[name]["reason"].is_not_null()).then(pl.lit(f"{name}: ") + times[name]["reason"])
@@ -187,14 +196,13 @@ def _jobs(
         )
     ).to_series()
     curable = pl.select(pl.coalesce(*(times[name]["curable"] for name in _TIMES))).to_series()
-    curable = curable.set(
-        reason.is_null() | pl.Series([text is not None for text in nodes.wrong], dtype=pl.Boolean), None
-    )
+    curable = curable.set(reason.is_null() | wrong.is_not_null(), None)
     told = lines.select("line", "text").with_columns(reason.alias("reason"), curable.alias("curable"))
     good = reason.is_null()
     ends = _ends(times["start"], times["end"], given["elapsed_s"]).filter(good)
     kept, told_jobs = given.filter(good), job.filter(good)
-    names = pl.Series("nodes", nodes.names, dtype=pl.List(pl.String)).filter(good)
+    names = nodes.of_rows(nodes.names, pl.List(pl.String())).filter(good)
+    hosts = [json.dumps(names, separators=(",", ":")) for names in nodes.names]
     start = times["start"].filter(good)
     stated = clean_text(kept["attempt"]).cast(pl.Int64, strict=False)
     numbered = attempts.number(told_jobs, start["ts"])
@@ -212,7 +220,10 @@ def _jobs(
             "line": lines["line"].filter(good),
         }
     ).cast(frames.JOBS)
-    return {"jobs": jobs, "events": _end_events(jobs, ends, state)}, told
+    return {
+        "jobs": jobs,
+        "events": _end_events(jobs, ends, state, nodes.of_rows(hosts, pl.String()).filter(good)),
+    }, told
 
 
 def _state(text: pl.Series) -> pl.Series:
@@ -238,17 +249,14 @@ def _ends(start: pl.DataFrame, end: pl.DataFrame, elapsed: pl.Series) -> pl.Data
     )
 
 
-def _end_events(jobs: pl.DataFrame, ends: pl.DataFrame, written: pl.Series) -> pl.DataFrame:
+def _end_events(jobs: pl.DataFrame, ends: pl.DataFrame, written: pl.Series, hosts: pl.Series) -> pl.DataFrame:
     """Give one event for each job that ended, with its hosts in the attributes."""
     ended = jobs["end"].is_not_null() & jobs["state"].is_not_null() & ~jobs["state"].is_in(_RUNNING)
     rows = jobs.with_columns(
         written.str.extract(r"(?i)\s+by\s+(\S+)", 1).alias("by"),
+        hosts.alias("hosts"),
         *(ends[name].alias(name) for name in ("ts_low", "ts_high")),
     ).filter(ended)
-    hosts = pl.Series(
-        "hosts", [json.dumps(names, separators=(",", ":")) for names in rows["nodes"].to_list()], dtype=pl.String
-    )
-    rows = rows.with_columns(hosts)
     texts = [pl.concat_str(pl.lit(f'"{name}":'), json_text(pl.col(name))) for name in ("by", "exit", "name")]
     parts = [pl.concat_str(pl.lit('"attempt":'), pl.col("attempt").cast(pl.String)), *texts]
     parts += [

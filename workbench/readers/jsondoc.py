@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -150,6 +151,7 @@ def _whole(digits: str) -> int | float:
     return int(digits) if len(digits) <= _DIGITS else float(digits)
 
 
+@lru_cache(maxsize=2)  # every reader of JSON asks of the same head
 def outer_keys(head: bytes) -> frozenset[str]:
     """Give the keys of the first document's outermost level, and of the first object in it.
 

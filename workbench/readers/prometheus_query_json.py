@@ -87,12 +87,10 @@ class _Reading:
         rows = with_values(parsed.samples, who)
         rows, odd = _judged(rows)
         self._step(rows)
-        fresh = self.series.verdict(rows)
-        clash = _shown(rows.filter((fresh == "conflict").fill_null(value=False)))
+        new, again, clashing = self.series.parted(rows)
         refused = rejected(pl.DataFrame(answer.refused, schema=_REJECTS, orient="row"), pl.col("reason"))
-        refused = pl.concat([refused, odd, rejected(clash, CONFLICT)]).sort("line", maintain_order=True)
-        skips = skipped({**Counter(answer.skips), "duplicate": int((fresh == "duplicate").sum())})
-        new = rows.filter(fresh.is_null())
+        refused = pl.concat([refused, odd, rejected(_shown(clashing), CONFLICT)]).sort("line", maintain_order=True)
+        skips = skipped({**Counter(answer.skips), "duplicate": again})
         if new.height:
             self.series.notes[_RESAMPLED] = None
         return Batch(
@@ -149,6 +147,8 @@ def _judged(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     reason = pl.when("wrong").then(pl.lit(_NO_NUMBER)).when(pl.col("ts").is_null()).then(_bad_time())
     told = rows.with_columns(reason=reason)
     bad = told["reason"].is_not_null()
+    if not bad.any():
+        return rows, rejected(_shown(rows.clear()), "")
     return rows.filter(~bad), rejected(_shown(told.filter(bad)), pl.col("reason"))
 
 
