@@ -42,6 +42,7 @@ BUILT_IN = (
     "change_log",
     "fault_trace",
     "slurm_sacct",
+    "ib_topology",
     "parquet",
     "table",
     "topology",
