@@ -1,6 +1,7 @@
 """Every number that the reference formats state about the tools of GPUs."""
 
 import json
+import re
 
 import polars as pl
 import pytest
@@ -8,8 +9,12 @@ from readings import read
 from shared import shared_exists, shared_path
 
 from workbench.model.context import Context
+from workbench.model.pci import normal_pci
 from workbench.readers.registry import recognise
+from workbench.readers.smi_columns import columns_of
+from workbench.readers.smi_stamp import iso_stamp
 from workbench.readers.source import open_source
+from workbench.timebase import parse_time, to_us
 
 STATED = Context(zone="UTC", host="node-x", taken_at_us=0, interval_s=1)
 
@@ -86,3 +91,92 @@ def test_nvidia_smi_dmon(file, told):
             assert cell == "-" or name in labels or name == "gpu"
         elif name != "gpu":
             assert own["value_int"].to_list() == [int(cell)]
+
+
+def same_value(samples, metric, cell):
+    """Whether a cell, as it was written, is the value of a metric; text that is no number is another's business."""
+    number = cell.split()[0]
+    return float(number) in samples.filter(metric=metric)["value"].to_list()
+
+
+@pytest.mark.parametrize(("file", "told"), files_of("nvidia_smi_query_csv"))
+def test_nvidia_smi_query_csv(file, told):
+    reading = reading_of("nvidia_smi_query_csv", file, told)
+    asked(
+        told, "header_columns", "data_rows", "rows_with_all_columns", "entities_pci", "first_time_local", "missing_cells", "exact"
+    )  # fmt: skip
+    header = columns_of(shared_path("formats", "nvidia_smi_query_csv", file).read_text().splitlines()[0])
+    assert len(header.names) == told["header_columns"]
+    assert reading.rows == told["data_rows"]
+    assert reading.rows == told["rows_with_all_columns"]
+    entities = reading.frame("entities")
+    pci = [json.loads(text)["pci"] for text in entities["attributes"]]
+    assert pci == [normal_pci(name) for name in told["entities_pci"]]
+    marks = ("[N/A]", "N/A", "[Requested functionality has been deprecated]", "empty")
+    missing = {key: count for key, count in reading.absent().items() if key.split(": ", 1)[1] in marks}
+    assert sum(missing.values()) == told["missing_cells"]
+    seen = reading.frame("aliases")["valid_from"].to_list()
+    assert {parse_time(told["first_time_local"].replace("/", "-").replace(" ", "T") + "Z")} == set(map(to_us, seen))
+    for name, cell in told["exact"].items():
+        if name == "name":
+            assert json.loads(entities["attributes"][0])["model"] == cell
+        else:
+            assert same_value(reading.frame("samples"), name.split(" [")[0], cell)
+
+
+@pytest.mark.parametrize(("file", "told"), files_of("nvidia_smi_xml"))
+def test_nvidia_smi_xml(file, told):
+    reading = reading_of("nvidia_smi_xml", file, told)
+    asked(
+        told, "attached_gpus", "gpu_elements", "timestamp_local", "driver", "entities_pci", "uuids", "exact", "na_leaves"
+    )  # fmt: skip
+    entities = reading.frame("entities")
+    attributes = [json.loads(text) for text in entities["attributes"]]
+    assert reading.rows == told["gpu_elements"]
+    missing = int(told["attached_gpus"]) - told["gpu_elements"]
+    assert reading.frame("events").filter(code="missing").height == (missing > 0)
+    assert {part["driver_version"] for part in attributes} == {told["driver"]}
+    assert [part["pci"] for part in attributes] == [normal_pci(name) for name in told["entities_pci"]]
+    assert entities["device"].to_list() == told["uuids"]
+    assert sum(count for key, count in reading.absent().items() if key.endswith(": N/A")) == told["na_leaves"]
+    samples = reading.frame("samples")
+    assert {to_us(ts) for ts in samples["ts"].unique()} == {parse_time(iso_stamp(told["timestamp_local"]) + "Z")}
+    first = samples.filter(device=told["uuids"][0])
+    names = {
+        "gpu0.temp": "temperature.gpu_temp", "gpu0.ecc_agg": "ecc_errors.aggregate.dram_uncorrectable",
+        "gpu0.sram_unc_vol": "ecc_errors.volatile.sram_uncorrectable_parity",
+    }  # fmt: skip
+    for key, cell in told["exact"].items():
+        if key == "gpu0.name":
+            assert attributes[0]["model"] == cell
+        elif cell not in (None, "N/A"):
+            assert same_value(first, names[key], cell)
+        else:
+            assert first.filter(metric=names[key]).is_empty(), "absent, or a field that this version does not have"
+
+
+@pytest.mark.parametrize(("file", "told"), files_of("nvidia_smi_q_text"))
+def test_nvidia_smi_q_text(file, told):
+    reading = reading_of("nvidia_smi_q_text", file, told)
+    text = shared_path("formats", "nvidia_smi_q_text", file).read_text()
+    asked(
+        told, "attached_gpus", "gpu_blocks", "mig_devices", "timestamp_local", "key_value_lines", "exact", "nonempty_lines",
+        "ends_with_newline", "lines_matching",
+    )  # fmt: skip
+    samples = reading.frame("samples")
+    assert reading.rows == told.get("gpu_blocks", 1) == told.get("attached_gpus", 1)
+    assert samples.filter(device_kind="gpu_instance").height == told.get("mig_devices", 0)
+    assert reading.rejects().is_empty()
+    assert reading.records - reading.skips()["blank"] == told.get(
+        "nonempty_lines", reading.records - reading.skips()["blank"]
+    )
+    assert text.endswith("\n") == told.get("ends_with_newline", True)
+    for pattern, count in told.get("lines_matching", {}).items():
+        assert len(re.findall(pattern, text, re.MULTILINE)) == count == samples["device"].n_unique()
+    if "key_value_lines" in told:
+        lines = re.findall(r"^ *[A-Za-z0-9 .]+ +: ", text, re.MULTILINE)
+        assert len(lines) == told["key_value_lines"] <= reading.skips()["continuation"] + reading.skips()["metadata"]
+    if "timestamp_local" in told:
+        assert {to_us(ts) for ts in samples["ts"].unique()} == {parse_time(iso_stamp(told["timestamp_local"]) + "Z")}
+        names = {"gpu_current_temp": "Temperature/GPU Current Temp", "power": "GPU Power Readings/Average Power Draw"}
+        assert all(same_value(samples, names[key], cell) for key, cell in told["exact"].items())

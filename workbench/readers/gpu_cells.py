@@ -37,7 +37,7 @@ _NO_UNIT = frozenset({"x", "bank(s)"})
 _IDENTITY = re.compile(
     r"(?i)(?:^|[./])(?:[^./]*(?:serial|uuid|guid|version|object|part[ _]number|board[ _]id|buffer[ _]size|checksum|firmware)[^./]*|"
     r"gpu[ _]?pdi|pdi|img|oem|ecc|pwr|minor[ _]number|index|count|name|product[^./]*|[^./]*instance[ _]id|process[ _]id|pid|"
-    r"(?:chassis|slot|tray|host|module|clique|peer)[ _]?(?:id|index|number|type)|compute_cap|"
+    r"(?:gpu_)?(?:chassis|slot|tray|host|module|clique|peer)[ _]?(?:id|index|number|type)|compute_cap|"
     r"(?:pci[._])?(?:bus|device|domain|bus[ _]id|device[ _]id|sub[^./]*|base[^./]*))$"
 )
 

@@ -62,6 +62,11 @@ class Waiting:
     def __post_init__(self) -> None:
         self._clocks = Clocks(rule=TimeRule.of(self.context))
 
+    @property
+    def count(self) -> int:
+        """How many records wait."""
+        return len(self._records)
+
     def add(self, line: int, stamp: object, text: str, *, tell: Callable[[Span], None]) -> None:
         """Let a record wait; ``tell`` counts it as a row once its time is known."""
         number = isinstance(stamp, (str, int, float)) and not isinstance(stamp, bool)
