@@ -46,6 +46,8 @@ BUILT_IN = (
     "fault_trace",
     "slurm_sacct",
     "ib_topology",
+    "ib_perfquery",
+    "ibswinfo",
     "parquet",
     "table",
     "topology",
