@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from workbench.readers.stamps import possible
 
-__all__ = ["SeenSamples", "stamped", "stamped_ms", "valued"]
+__all__ = ["SeenSamples", "mixed", "stamped", "stamped_ms", "valued"]
 
 _INT64_BLANK = 9223372036854775792  # 0x7ffffffffffffff0, then "not found" and so on
 _INT32_BLANK = 2147483632
@@ -205,13 +205,19 @@ class SeenSamples:
 def _hashed(samples: pl.DataFrame) -> pl.DataFrame:
     """Add ``place`` (of series and time) and ``whole`` (of the value, too): 64 bits each, mixed as SplitMix64 does."""
     key = samples["key"].cast(pl.UInt64).to_numpy()
-    place = _mixed(key ^ _mixed(samples["ts"].to_numpy().astype(np.uint64)))
-    whole = _mixed(place ^ samples["written"].hash(7).to_numpy())
+    place = mixed(key ^ mixed(samples["ts"].to_numpy().astype(np.uint64)))
+    whole = mixed(place ^ samples["written"].hash(7).to_numpy())
     return pl.DataFrame({"key": key, "ts": samples["ts"], "place": place, "whole": whole})
 
 
-def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Spread the bits of words; one to one (Steele, Lea and Flood 2014, "Fast splittable generators")."""
+def mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Spread the bits of words; one to one (Steele, Lea and Flood 2014, "Fast splittable generators").
+
+    Examples
+    --------
+    >>> bool(mixed(np.array([1], np.uint64))[0] == mixed(np.array([2], np.uint64))[0])
+    False
+    """
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return words ^ (words >> np.uint64(31))

@@ -12,16 +12,17 @@ from collections.abc import Iterator
 import polars as pl
 
 from workbench.readers.exposition_lines import Parsed
+from workbench.readers.exposition_samples import mixed
 from workbench.readers.points import TEXT, Point, parsed_points
 from workbench.readers.text import rejected
 
 __all__ = ["OpenStringError", "OpenStrings", "parse_point", "taken_apart"]
 
 _STRING = r'="(?:[^"\\]|\\.)*"'
-_PLAIN = (
-    r'^[^\s,="#][^\s,="]*(?:,[^\s,="]+=[^\s,="]+)* +'
-    r'[^\s,="]+=(?:""|[^\s,="]+)(?:,[^\s,="]+=(?:""|[^\s,="]+))*(?: +-?\d+)? *$'
+_CELL = (
+    r'[^\s,="]+=(?:""|[+-]?\d+[iu]|[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[tTfF]|true|True|TRUE|false|False|FALSE)'
 )
+_PLAIN = rf'^[^\s,="#][^\s,="]*(?:,[^\s,="]+=[^\s,="]+)* {_CELL}(?:,{_CELL})*(?: -?\d+)?$'
 _OPEN = r'="(?:[^"\\]|\\.)*$'
 _WORD = r"(?:[^\s,=\\]|\\.|\\)+"
 _MEASUREMENT = re.compile(r"(?:[^\s,\\]|\\.|\\)+")
@@ -30,7 +31,6 @@ _FIELD = re.compile(rf'({_WORD})=(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))', re.DOTALL)
 _UNCLOSED = re.compile(rf'{_WORD}="(?:[^"\\]|\\.)*\\?\Z', re.DOTALL)
 _STAMP = re.compile(r" *(-?\d+)? *\Z")
 _ESCAPE = re.compile(r"\\([,= ])")
-_NUMBER = r"^([+-]?\d+)[iu]$"
 _TRUTH = {"t": "1", "T": "1", "true": "1", "True": "1", "TRUE": "1", "f": "0", "F": "0", "false": "0", "False": "0", "FALSE": "0"}  # fmt: skip
 _BARE = {"gauge": "gauge", "counter": "counter"}
 _SEED = 13
@@ -81,16 +81,15 @@ def taken_apart(lines: pl.DataFrame) -> Parsed:
 
 
 def _columns(lines: pl.DataFrame) -> Parsed:
-    parts = (
-        pl.col("bare")
-        .str.extract_groups(r"^(\S+) +(\S+)(?: +(-?\d+))? *$")
-        .struct.rename_fields(["head", "fields", "stamp"])
+    parts = pl.col("bare").str.splitn(" ", 3).struct.rename_fields(["head", "fields", "stamp"])
+    split = lines.select("line", "text", parts.struct.unnest()).with_columns(
+        pl.col("fields").str.split(","), of_head=pl.col("head").hash(_SEED)
     )
-    split = lines.select("line", "text", parts.struct.unnest()).with_columns(pl.col("fields").str.split(","))
     cells = split.explode("fields", empty_as_null=False).with_columns(
         pl.col("fields").str.splitn("=", 2).struct.rename_fields(["field", "value"]).struct.unnest(),
     )
-    cells = cells.with_columns(id=pl.struct("head", "field").hash(_SEED), value=_typed(pl.col("value")))
+    ids = mixed(cells["of_head"].to_numpy() ^ mixed(cells["field"].hash(_SEED + 1).to_numpy()))
+    cells = cells.with_columns(id=pl.Series(ids, dtype=pl.UInt64), value=_typed(cells["value"]))
     named = cells.group_by("id", maintain_order=True).agg(
         pl.col("head").first(), pl.col("field").first(), first=pl.col("line").min()
     )
@@ -115,8 +114,11 @@ def _columns(lines: pl.DataFrame) -> Parsed:
     )
 
 
-def _typed(value: pl.Expr) -> pl.Expr:
-    return value.replace(_TRUTH).str.replace(_NUMBER, "${1}")
+def _typed(value: pl.Series) -> pl.Series:
+    """Write values of the plain grammar as numbers."""
+    if value.str.contains("^[tTfF]").any():
+        value = value.replace(_TRUTH)
+    return value.str.strip_suffix("i").str.strip_suffix("u")
 
 
 def parse_point(line: int, text: str) -> Point:

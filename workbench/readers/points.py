@@ -116,6 +116,22 @@ class Points:
         rows = rows.with_columns(absent=none.fill_null(rows["absent"]), wrong=pl.col("wrong") & none.is_null())
         rows, odd = self._timed(rows)
         fresh = self.series.verdict(rows)
+        new, kept, again, conflicts = self._fates(rows, fresh)
+        skips = skipped({**counts, "duplicate": again})
+        refused = pl.concat([parsed.rejects, *rejects, odd, conflicts]).sort("line")
+        return Batch(
+            records=kept + int(skips["count"].sum()) + refused.height,
+            rows=kept,
+            skips=skips,
+            rejects=refused,
+            notes=(),
+            **self.series.tables(who, new),
+        )
+
+    def _fates(self, rows: pl.DataFrame, fresh: pl.Series) -> tuple[pl.DataFrame, int, int, pl.DataFrame]:
+        """Give the new samples, how many records are rows or came before, and the rejects of those that clash."""
+        if fresh.null_count() == rows.height:
+            return rows, rows["line"].n_unique(), 0, rejected(rows.clear(), "")
         fate = (
             rows.select("line", "text", fresh=fresh)
             .group_by("line", maintain_order=True)
@@ -126,20 +142,10 @@ class Points:
             )
         )
         kept, lost = fate.filter("new"), fate.filter(~pl.col("new"))
-        self.series.count(
-            _MIXED, (fresh == "conflict").fill_null(value=False) & rows["line"].is_in(kept["line"].implode())
-        )
-        skips = skipped({**counts, "duplicate": int((~lost["conflict"]).sum())})
-        conflicts = rejected(lost.filter("conflict"), _CONFLICT)
-        refused = pl.concat([parsed.rejects, *rejects, odd, conflicts]).sort("line")
-        return Batch(
-            records=kept.height + int(skips["count"].sum()) + refused.height,
-            rows=kept.height,
-            skips=skips,
-            rejects=refused,
-            notes=(),
-            **self.series.tables(who, rows.filter(fresh.is_null())),
-        )
+        mixed_up = (fresh == "conflict").fill_null(value=False) & rows["line"].is_in(kept["line"].implode())
+        self.series.count(_MIXED, mixed_up)
+        again = int((~lost["conflict"]).sum())
+        return rows.filter(fresh.is_null()), kept.height, again, rejected(lost.filter("conflict"), _CONFLICT)
 
     def end(self) -> Batch:
         """Tell what the user should know."""
@@ -151,7 +157,9 @@ class Points:
             none = pl.lit(None, pl.String)
             times = rows.select(ts=pl.lit(None, pl.Int64), reason=none, curable=none)
         else:
-            times = read_times(rows["stamp"], self._clocks).select("ts", "reason", "curable")
+            stamps = rows["stamp"].unique()
+            told = read_times(stamps, self._clocks).select("ts", "reason", "curable", stamps.alias("stamp"))
+            times = rows.select("stamp").join(told, on="stamp", how="left", nulls_equal=True, maintain_order="left")
         bare = rows["stamp"].is_null()
         taken = pl.lit(self._taken_at_us, pl.Int64)
         missing = pl.lit(TAKEN_AT_MISSING if self._taken_at_us is None else None, pl.String)
