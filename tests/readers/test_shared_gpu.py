@@ -14,6 +14,7 @@ from workbench.readers.registry import recognise
 from workbench.readers.smi_columns import columns_of
 from workbench.readers.smi_stamp import iso_stamp
 from workbench.readers.source import open_source
+from workbench.readers.text import UNTERMINATED
 from workbench.timebase import parse_time, to_us
 
 STATED = Context(zone="UTC", host="node-x", taken_at_us=0, interval_s=1)
@@ -180,3 +181,23 @@ def test_nvidia_smi_q_text(file, told):
         assert {to_us(ts) for ts in samples["ts"].unique()} == {parse_time(iso_stamp(told["timestamp_local"]) + "Z")}
         names = {"gpu_current_temp": "Temperature/GPU Current Temp", "power": "GPU Power Readings/Average Power Draw"}
         assert all(same_value(samples, names[key], cell) for key, cell in told["exact"].items())
+
+
+@pytest.mark.parametrize(("file", "told"), files_of("nvidia_smi_nvlink"))
+def test_nvidia_smi_nvlink(file, told):
+    reading = reading_of("nvidia_smi_nvlink", file, told)
+    asked(told, "gpus", "link_lines", "nonzero", "speed_lines", "inactive", "na")
+    samples = reading.frame("samples")
+    counts = samples.filter(kind="counter")
+    cut = reading.reject_counts().get(UNTERMINATED, 0)  # a line without a newline is never taken for whole
+    assert cut == reading.rejects().height <= 1
+    assert reading.frame("entities").filter(device_kind="gpu").height == told["gpus"]
+    assert reading.rows + cut == told["gpus"] + told["link_lines"]
+    rows = counts.filter(pl.col("value") > 0).sort("device").iter_rows(named=True)
+    nonzero = [
+        [row["device"].rpartition(":")[2], row["metric"].split(".")[1].removesuffix(" Errors"), str(row["value_int"])] for row in rows
+    ]  # fmt: skip
+    assert sorted(nonzero) == sorted(told["nonzero"])
+    assert samples.filter(metric="nvlink.speed").height + cut == told["speed_lines"]
+    assert samples.filter(metric="nvlink.active", value=0.0).height == told["inactive"]
+    assert sum(reading.absent().values()) == told["na"]

@@ -33,6 +33,8 @@ _COUNT = "row has not as many cells as its header"
 _NOBODY = "row does not name its GPU: query uuid, pci.bus_id or index too"
 _ADDRESS = frozenset({"pci.bus_id", "gpu_bus_id", "gpu_uuid"})
 _NAMES = frozenset({"uuid", "index", "timestamp", "name", "serial"})
+#: Columns that somebody added: such a table speaks of several hosts.
+_ADDED = frozenset({"host", "node", "nodename", "cluster", "rack"})
 
 
 def _recognise(head: bytes, context: Context) -> Match | None:
@@ -42,6 +44,8 @@ def _recognise(head: bytes, context: Context) -> Match | None:
     if b"\n" not in text or re.match(HEADER, first) is None:
         return None
     names = {part.split(" [")[0].strip() for part in first.split(",")}
+    if names & _ADDED:
+        return None
     known = {name for name in names if "." in name and find(name) is not None}
     if (names & _ADDRESS and (names & _NAMES or known)) or (names & _NAMES and known):
         return Match(confidence=0.9, rule="names of fields as nvidia-smi --query prints them")

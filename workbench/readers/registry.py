@@ -33,6 +33,7 @@ BUILT_IN = (
     "nvidia_smi_query_csv",
     "nvidia_smi_q_text",
     "nvidia_smi_xml",
+    "nvidia_smi_nvlink",
     "fabric_manager_log",
     "ipmi_sel",
     "ipmi_sel_info",
