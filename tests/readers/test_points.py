@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from readings import read_bytes
 
 from workbench.model.context import Context
+from workbench.model.metric import describe
 from workbench.readers import influx_line_protocol, telegraf_json
 from workbench.readers.influx_lines import OpenStringError, parse_point, taken_apart
 
@@ -132,3 +133,16 @@ def test_points_that_come_twice_are_one_and_new_fields_are_added(tmp_path):
     assert reading.frame("samples").select("metric", "value").rows() == [("m_a", 1.0), ("m_b", 2.0), ("m_c", 1.0)]
     assert reading.reject_counts() == {"same series and time as an earlier point, with other values": 1}
     assert "1 fields conflict with an earlier point of the same series and time: the first holds" in reading.notes
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "known"),
+    [
+        ("nvidia_smi_power_draw", "gpu", "gpu.power_w"),
+        ("nvidia_smi_memory_used", "gpu", "gpu.memory_used_mib"),
+        ("mem_available", "host", "host.memory_available_bytes"),
+        ("system_load1", "host", "host.load1"),
+    ],
+)
+def test_the_catalogue_knows_what_telegraf_calls_metrics(name, kind, known):
+    assert describe(name, kind).id == known
