@@ -46,6 +46,8 @@ BUILT_IN = (
     "change_log",
     "fault_trace",
     "slurm_sacct",
+    "slurm_json",
+    "slurm_nodes",
     "ib_topology",
     "ib_perfquery",
     "ibswinfo",
