@@ -51,6 +51,8 @@ BUILT_IN = (
     "ib_topology",
     "ib_perfquery",
     "ibswinfo",
+    "ethtool_s",
+    "rdma_stat",
     "parquet",
     "table",
     "topology",
