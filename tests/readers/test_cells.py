@@ -84,9 +84,10 @@ def test_neighbours_of_sentinels_are_numbers(text):
         ("", "empty"),
         ("   ", "empty"),
         ("NaN", "NaN"),
-        ("+Inf", "Inf"),
-        ("-inf", "Inf"),
-        ("1e999", "Inf"),
+        ("1e999", "beyond the range of a double"),
+        ("-1e400", "beyond the range of a double"),
+        ("1_000", "not a number"),
+        ("true", "not a number"),
         ("ON", "not a number"),
         ("1.5.2", "not a number"),
         ("12,5", "not a number"),
@@ -138,7 +139,8 @@ def test_typed_columns_keep_what_they_hold():
     flags = parse_numbers(pl.Series([True, False, None]))
     assert (flags.exact.to_list(), flags.reason.to_list()) == ([1, 0, None], [None, None, "empty"])
     floats = parse_numbers(pl.Series([1.5, float("nan"), float("-inf"), None]))
-    assert floats.reason.to_list() == [None, "NaN", "Inf", "empty"]
+    assert floats.reason.to_list() == [None, "NaN", None, "empty"]
+    assert floats.value[2] == -math.inf
     lists = parse_numbers(pl.Series([[1], [2]]))
     assert lists.value.to_list() == [None, None]
 
@@ -153,8 +155,23 @@ def test_any_text_gives_a_number_or_a_reason(texts, comma):
     found = parse_numbers(pl.Series(texts, dtype=pl.String), decimal_comma=comma)
     for text, value, exact, reason in zip(texts, found.value, found.exact, found.reason, strict=True):
         assert (value is None) != (reason is None), text
-        assert value is None or math.isfinite(value)
+        assert value is None or math.isfinite(value) or text.strip().lower().strip("+-") in ("inf", "infinity")
         assert exact is None or (value is not None and float(exact) == value)
+
+
+@pytest.mark.parametrize("text", ["inf", "+Inf", "-Infinity", " INF "])
+def test_what_is_written_as_infinite_is_kept_as_prometheus_keeps_it(text):
+    value, exact, _, reason = _row(text)
+    assert value == (-math.inf if "-" in text else math.inf)
+    assert (exact, reason) == (None, None)
+
+
+def test_two_to_the_63_is_a_sentinel_only_where_a_float_rounded_to_it():
+    """DCGM's blank, 2^63 - 16, becomes 2^63 as a double; a 64-bit counter may stand there of itself."""
+    assert _row("9223372036854775808") == (2.0**63, None, None, None)
+    assert parse_numbers(pl.Series([2**63], dtype=pl.UInt64)).value.to_list() == [2.0**63]
+    assert _row("9.223372036854775808e18")[3].startswith("sentinel")
+    assert parse_numbers(pl.Series([2.0**63])).reason[0].startswith("sentinel")
 
 
 @given(st.integers(-(2**63), 2**63 - 1))

@@ -93,12 +93,109 @@ def test_an_array_of_objects(tmp_path):
     assert (cut.rows, cut.rejects()["reason"].to_list()) == (0, ["the document is no whole JSON array: it may be cut"])
 
 
-def test_a_bare_number_is_no_reading_where_cells_carry_units_but_zero_is(tmp_path):
-    text = "time,host,power,temp\n1772359200,n1,611 W,54 C\n1772359201,n1,612,55\n1772359202,n1,0,0\n"
+def test_numbers_without_a_unit_are_kept_apart_from_those_with_one(tmp_path):
+    bare = "".join(f"{1772359200 + second},n1,{second}\n" for second in range(1, 11))
+    reading = _read(tmp_path, "time,host,power\n" + bare + "1772359300,n1,11 W\n1772359301,n1,0\n")
+    frame = reading.frame("samples").sort("ts")
+    assert frame["value"].to_list() == [float(second) for second in range(1, 12)] + [0.0]
+    assert frame["unit"].to_list() == [None] * 10 + ["W", "W"], "0 is 0 in watts, too"
+    assert frame["labels"].to_list() == ['{"unit":"not stated"}'] * 10 + ["{}"] * 2
+    assert reading.absent() == {}
+    assert reading.notes == {
+        (
+            "power: 10 cells without a unit beside 2 in W: kept apart, as series without a unit; "
+            "state its unit (units) in a mapping (--map) to join them"
+        )
+    }
+    stated = _read(
+        tmp_path, "time,host,power\n" + bare + "1772359300,n1,11 W\n", Context(columns=Columns(units={"power": "kW"}))
+    )
+    assert set(stated.frame("samples")["unit"]) == {"kW"}
+    assert stated.notes == set()
+    long = _read(
+        tmp_path, "time,host,metric,value\n1772359200,n1,power,5\n1772359201,n1,power,6 W\n1772359200,n1,fan,7\n"
+    )
+    assert long.frame("samples").sort("metric", "ts").select("metric", "value", "unit", "labels").rows() == [
+        ("fan", 7.0, None, "{}"), ("power", 5.0, None, '{"unit":"not stated"}'), ("power", 6.0, "W", "{}"),
+    ]  # fmt: skip
+    assert [note[:40] for note in long.notes] == ["power: 1 cell without a unit beside 1 in"]
+
+
+ODD = ["oops", "oops", "oops", "1_000", "1e400", "5 apples", "<b>", "7"]
+
+
+@pytest.mark.parametrize("block_bytes", [64, 10_000])
+@pytest.mark.parametrize("shape", ["wide", "long", "json"])
+def test_cells_that_hold_no_number_are_told(tmp_path, shape, block_bytes):
+    times = range(1772359200, 1772359200 + len(ODD))
+    rows = list(zip(times, ODD, strict=True))
+    text = {
+        "wide": "time,host,load\n" + "".join(f"{time},n1,{cell}\n" for time, cell in rows),
+        "long": "time,host,metric,value\n" + "".join(f"{time},n1,load,{cell}\n" for time, cell in rows),
+        "json": "".join(json.dumps({"time": time, "host": "n1", "load": cell}) + "\n" for time, cell in rows),
+    }[shape]
+    reading = _read(tmp_path, text, block_bytes=block_bytes)
+    assert reading.notes == {
+        "5 cells hold no number (3 x 'oops', 1 x '1_000', 1 x '<b>'): absent, see view absent",
+        "1 cell beyond the range of a double (1 x '1e400'): absent, see view absent",
+        (
+            "1 cell unit not known, or of another kind than the column's (1 x '5 apples'): absent, see view absent; "
+            "state its unit (units) in a mapping (--map)"
+        ),
+    }
+    assert sum(reading.absent().values()) == 7
+    assert _values(reading, "load") == [7.0]
+
+
+def test_json_numbers_beyond_a_double_and_truth_values_are_no_numbers(tmp_path):
+    lines = [
+        f'{{"time": {1772359200 + at}, "host": "n1", "a": {cell}}}\n'
+        for at, cell in enumerate(["1", "1e999", "true", "Infinity"])
+    ]
+    reading = _read(tmp_path, "".join(lines))
+    assert _values(reading, "a") == [1.0, float("inf")]
+    assert reading.absent() == {"a: beyond the range of a double": 1, "a: not a number": 1}
+
+
+def test_thousands_and_decimal_commas_of_one_column_are_not_told_apart(tmp_path):
+    text = (
+        'time,host,a,b\n1772359200,n1,"1,234","1,234"\n1772359201,n1,"1,5","12,345,678"\n1772359202,n1,"2,345.5","7"\n'
+    )
     reading = _read(tmp_path, text)
-    assert _values(reading, "power") == [611.0, 0.0]
-    assert _values(reading, "temp") == [54.0]
-    assert sum(reading.absent().values()) == 3
+    assert _values(reading, "a") == [2345.5]
+    assert _values(reading, "b") == [1234.0, 12345678.0, 7.0]
+    assert reading.absent() == {"a: ambiguous: thousands or decimal comma": 2}
+    assert reading.notes == {
+        (
+            "2 cells ambiguous: thousands or decimal comma (1 x '1,234', 1 x '1,5'): absent, see view absent; "
+            "state decimal, ',' or '.', in a mapping (--map)"
+        ),
+        "1 cell such as '1,234' read as thousands; state decimal in a mapping (--map) if the mark is that of decimals",
+    }
+    comma = _read(tmp_path, text, Context(columns=Columns(decimal=",")))
+    assert _values(comma, "a")[:2] == [1.234, 1.5]
+    point = _read(tmp_path, text, Context(columns=Columns(decimal=".")))
+    assert _values(point, "a") == [1234.0, 2345.5]
+
+
+def test_hexadecimal_cells_are_numbers_only_in_a_column_of_their_own(tmp_path):
+    text = "time,host,reasons,load\n1772359200,n1,0x1F,7\n1772359201,n1,0x0000000000000004,0x1F\n1772359202,n1,0x20,8\n"
+    reading = _read(tmp_path, text)
+    assert _values(reading, "reasons") == [31.0, 4.0, 32.0]
+    assert _values(reading, "load") == [7.0, 8.0]
+    assert reading.absent() == {"load: hexadecimal in a column of decimal numbers": 1}
+    assert len(reading.notes) == 1
+
+
+@pytest.mark.parametrize("shape", ["csv", "json"])
+def test_times_in_several_units_are_told(tmp_path, shape):
+    times = [1772359200, 1772359201, 1772359202, 1772359203000]
+    text = {
+        "csv": "time,host,a\n" + "".join(f"{time},n1,5\n" for time in times),
+        "json": "".join(json.dumps({"time": time, "host": "n1", "a": 5}) + "\n" for time in times),
+    }[shape]
+    assert _read(tmp_path, text).notes == {"times in s and ms are mixed: 3 and 1 cells"}
+    assert _read(tmp_path, text.replace("3000", "3")).notes == set()
 
 
 def test_a_device_that_is_no_gpu_is_not_taken_for_one(tmp_path):

@@ -1,7 +1,8 @@
 """Cells of a column turned into numbers: what is missing and why, units, thousands, exact integers.
 
 Missing is not zero: a cell without a number is null and carries its reason. Sentinels are tested
-as integers before anything becomes a float, which could not tell them apart.
+as integers before anything becomes a float, which could not tell them apart. ``Inf`` is a value, as
+in Prometheus, and kept; what is merely too large for a double is not ``Inf``, and is none.
 """
 
 from __future__ import annotations
@@ -12,7 +13,20 @@ import polars as pl
 
 from workbench.readers.units import Unit, unit_of
 
-__all__ = ["MISSING", "Numbers", "clean_text", "parse_numbers", "with_whole"]
+__all__ = [
+    "MISSING",
+    "NOT_NUMBER",
+    "OTHER_UNIT",
+    "TOO_LARGE",
+    "Numbers",
+    "clean_text",
+    "parse_numbers",
+    "with_whole",
+]
+
+NOT_NUMBER = "not a number"
+OTHER_UNIT = "unit not known, or of another kind than the column's"
+TOO_LARGE = "beyond the range of a double"
 
 #: Marks that stand where a value should be, in lower case.
 MISSING = frozenset(
@@ -42,12 +56,15 @@ class Numbers:
         Why there is no number; null where there is one.
     unit : (row,) String
         Base unit that a cell with a unit was turned into; null where the cell had none.
+    odd : bool
+        Whether any cell was more than plain digits or missing.
     """
 
     value: pl.Series
     exact: pl.Series
     reason: pl.Series
     unit: pl.Series
+    odd: bool = False
 
 
 def clean_text(cells: pl.Series) -> pl.Series:
@@ -106,9 +123,10 @@ def parse_numbers(cells: pl.Series, *, decimal_comma: bool = False, target: Unit
         value, exact = _typed(cells)
     frame = pl.DataFrame({"text": text, "value": value, "exact": exact})
     frame = frame.with_columns(reason=pl.lit(None, pl.String), unit=pl.lit(None, pl.String))
-    if value.null_count() > cells.null_count() or (cells.dtype == pl.String and value.null_count()):
+    odd = value.null_count() > cells.null_count() or (cells.dtype == pl.String and value.null_count() > 0)
+    if odd:
         frame = _long_way(frame, decimal_comma, target)
-    return _told(_without_sentinels(frame), cells)
+    return replace(_told(_without_sentinels(frame, whole=cells.dtype.is_integer()), cells), odd=odd)
 
 
 def with_whole(numbers: Numbers) -> Numbers:
@@ -195,8 +213,8 @@ def _parse_odd(odd: pl.DataFrame, decimal_comma: bool, target: Unit | None) -> p
         .when(is_hex | found)
         .then(None)
         .when(number.is_not_null() & pl.col("suffix").str.contains(r"^[A-Za-zµμ°%Ω/]{1,8}$"))
-        .then(pl.lit("unit not known, or of another kind than the column's"))
-        .otherwise(pl.lit("not a number")),
+        .then(pl.lit(OTHER_UNIT))
+        .otherwise(pl.lit(NOT_NUMBER)),
     )
 
 
@@ -242,16 +260,17 @@ def _conversions(suffixes: list[str], target: Unit | None) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _without_sentinels(frame: pl.DataFrame) -> pl.DataFrame:
-    """Null what DCGM and BMCs write for "blank", with the reason."""
+def _without_sentinels(frame: pl.DataFrame, *, whole: bool) -> pl.DataFrame:
+    """Null what DCGM and BMCs write for "blank", with the reason; 2^63 written out is a count."""
     value, exact = pl.col("value"), pl.col("exact")
     low, high = frame["value"].min(), frame["value"].max()
     if not isinstance(high, float) or not isinstance(low, float) or (high < _INT32_BLANK[0] and low > _NO_READING):
         return frame
+    written = pl.lit(value=whole) | pl.col("text").str.contains(r"^\+?\d+$").fill_null(value=False)
     blank = (
         exact.is_between(*_INT64_BLANK)
         | exact.is_between(*_INT32_BLANK)
-        | (exact.is_null() & (value == 2.0**63))
+        | (exact.is_null() & (value == 2.0**63) & ~written)
         | value.is_between(*_FP64_BLANK)
         | (value == _NO_READING)
     ).fill_null(value=False)
@@ -267,15 +286,16 @@ def _without_sentinels(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _told(frame: pl.DataFrame, cells: pl.Series) -> Numbers:
-    """Null what is not finite, and give every null a reason."""
+    """Null what is NaN or too large, and give every null a reason."""
     value = pl.col("value")
+    overflown = value.is_infinite() & pl.col("text").str.contains(r"\d")
     number = cells.dtype.is_numeric() or cells.dtype in {pl.Boolean, pl.Null}
-    otherwise = pl.lit("empty" if number or cells.dtype == pl.String else "not a number")
+    otherwise = pl.lit("empty" if number or cells.dtype == pl.String else NOT_NUMBER)
     frame = frame.with_columns(
         reason=pl.when(value.is_nan())
         .then(pl.lit("NaN"))
-        .when(value.is_infinite())
-        .then(pl.lit("Inf"))
+        .when(overflown)
+        .then(pl.lit(TOO_LARGE))
         .when(value.is_null())
         .then(pl.coalesce("reason", otherwise)),
     ).with_columns(value=pl.when(pl.col("reason").is_null()).then(value))

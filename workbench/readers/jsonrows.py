@@ -7,6 +7,7 @@ line), the lines go one by one, so that it costs itself alone.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -95,10 +96,16 @@ def _object(line: str) -> dict[str, Any] | None:
         found = orjson.loads(line)
     except orjson.JSONDecodeError:
         try:
-            found = json.loads(line)
+            found = json.loads(line, parse_float=_float)
         except (ValueError, RecursionError):
             return None
     return found if isinstance(found, dict) else None
+
+
+def _float(text: str) -> float | str:
+    """Read a number; one that is too large for a double stays text, for it is not infinite."""
+    value = float(text)
+    return value if math.isfinite(value) else text
 
 
 def documents(data: bytes) -> list[dict[str, Any] | None] | None:
@@ -113,7 +120,7 @@ def documents(data: bytes) -> list[dict[str, Any] | None] | None:
         found = orjson.loads(data)
     except orjson.JSONDecodeError:
         try:
-            found = json.loads(data)
+            found = json.loads(data, parse_float=_float)
         except (ValueError, RecursionError):
             return None
     return [item if isinstance(item, dict) else None for item in found] if isinstance(found, list) else None

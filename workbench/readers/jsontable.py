@@ -12,9 +12,9 @@ from workbench.model.batch import Batch
 from workbench.model.context import Context
 from workbench.readers.columns import Layout, Problem, extended, layout_of
 from workbench.readers.jsonrows import JsonHead, documents, flat, json_frame, rows_frame
-from workbench.readers.shapes import cell_units, convert
+from workbench.readers.shapes import convert, habits_of
 from workbench.readers.source import Source
-from workbench.readers.tablestate import Part, TableState, batch_of, refused
+from workbench.readers.tablestate import Part, TableState, batch_of, refused, told_at_the_end
 from workbench.readers.text import UNTERMINATED, Seen, lines_of, rejected
 
 __all__ = ["read_json"]
@@ -29,9 +29,11 @@ def read_json(source: Source, head: JsonHead, context: Context) -> Iterator[Batc
     state = None
     if isinstance(layout, Layout):
         state = TableState(context=context, layout=layout, sparse=True)
-        state.cell_units = cell_units(head.rows, state)
+        state.habits = habits_of(head.rows, state)
     reader = _read_array if head.array else _read_lines
     yield from reader(source, layout if state is None else state)
+    if state is not None:
+        yield from told_at_the_end(state)
 
 
 def _read_lines(source: Source, state: TableState | Layout | Problem) -> Iterator[Batch]:

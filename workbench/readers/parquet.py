@@ -19,9 +19,9 @@ from workbench.model.batch import Batch
 from workbench.model.context import Context
 from workbench.readers.base import Match, Reader
 from workbench.readers.columns import Problem, layout_of
-from workbench.readers.shapes import cell_units, convert
+from workbench.readers.shapes import convert, habits_of
 from workbench.readers.source import Source, damage_batches
-from workbench.readers.tablestate import Part, TableState, batch_of, refused
+from workbench.readers.tablestate import Part, TableState, batch_of, refused, told_at_the_end
 
 __all__ = ["READER"]
 
@@ -64,6 +64,8 @@ def _read(source: Source, context: Context) -> Iterator[Batch]:
             yield from _batches(frame, lines, state, notes)
             notes = ()
         row += count
+    if isinstance(state, TableState):
+        yield from told_at_the_end(state)
 
 
 def _opened(source: Source) -> tuple[Any, str]:
@@ -126,7 +128,7 @@ def _batches(
         yield batch_of(Part(rows=0, rejects=refused(lines, reason, curable)), {}, none)
         return
     if lines["line"].len() and lines["line"][0] == 1:
-        state.cell_units = cell_units(frame.head(1000), state)
+        state.habits = habits_of(frame.head(1000), state)
     for part in convert(frame, lines, state):
         yield batch_of(part, {}, none, notes)
         notes = ()

@@ -7,20 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
+from dataclasses import replace
 
 import polars as pl
 
-from workbench.readers.cells import clean_text, parse_numbers
+from workbench.readers.cells import clean_text
 from workbench.readers.eventrows import event_rows
+from workbench.readers.habits import Habit, habit_of
 from workbench.readers.jobrows import job_parts
 from workbench.readers.labelcolumn import expand_labels
 from workbench.readers.longsamples import long_samples
 from workbench.readers.tablestate import Part, TableState, refused
-from workbench.readers.timecells import read_times
+from workbench.readers.timecells import epoch_counts, read_times
 from workbench.readers.who import Who, identify
 from workbench.readers.widesamples import wide_samples
 
-__all__ = ["cell_units", "convert"]
+__all__ = ["convert", "habits_of"]
 
 #: Wide tables become many samples: this many at most at a time, so that memory stays flat.
 _CELLS_A_PART = 2_000_000
@@ -113,6 +115,8 @@ def _times(frame: pl.DataFrame, who: Who, state: TableState) -> pl.DataFrame:
     if date := state.layout.column("date"):
         both = (clean_text(frame[date]), clean_text(cells))
         cells = pl.select(pl.concat_str(*both, separator=" ", ignore_nulls=True)).to_series()
+    if state.clocks.rule.epoch is None and state.clocks.rule.time_format is None:
+        state.tally.epochs(epoch_counts(cells))
     several = state.layout.column("host") is not None or state.layout.column("entity") is not None
     return read_times(cells, state.clocks, who.of("host") if several else None)
 
@@ -136,28 +140,29 @@ def _jobs(frame: pl.DataFrame, lines: pl.DataFrame, state: TableState) -> Iterat
         yield Part(rows=told.height - rejects.height, rejects=rejects, tables=tables)
 
 
-def cell_units(frame: pl.DataFrame, state: TableState) -> dict[str, str]:
-    """Tell which columns (in a long table: metrics) carry units in their cells, by the first rows of a file.
+def habits_of(frame: pl.DataFrame, state: TableState) -> dict[str, Habit]:
+    """Tell how the columns (in a long table: metrics) write their numbers, by the first rows of a file.
 
     Examples
     --------
     >>> from workbench.model.context import Context
     >>> from workbench.readers.columns import layout_of
     >>> frame = pl.DataFrame({"time": ["1"], "host": ["a"], "temp": ["54 C"], "n": ["7"]})
-    >>> cell_units(frame, TableState(context=Context(), layout=layout_of(frame.columns, Context())))
-    {'temp': 'C'}
+    >>> found = habits_of(frame, TableState(context=Context(), layout=layout_of(frame.columns, Context())))
+    >>> found["temp"].unit, found["n"].decimal
+    ('C', True)
     """
-    layout, found = state.layout, {}
-    if layout.shape == "wide":
-        for column in layout.metrics:
-            units = parse_numbers(frame[column.column], decimal_comma=state.decimal_comma).unit.drop_nulls()
-            if units.len():
-                found[column.column] = str(units[0])
+    layout = state.layout
     value, metric = layout.column("value"), layout.column("metric")
-    if layout.shape == "long" and value and metric:
-        units = parse_numbers(frame[value], decimal_comma=state.decimal_comma).unit
-        pairs = pl.DataFrame({"metric": clean_text(frame[metric]), "unit": units}).drop_nulls()
-        found = {
-            str(name): str(unit) for name, unit in pairs.unique("metric", keep="first", maintain_order=True).rows()
-        }
+    if layout.shape == "wide":
+        columns = {column.column: frame[column.column] for column in layout.metrics if column.column in frame.columns}
+    elif layout.shape == "long" and value and metric:
+        parts = frame.select(pl.col(value).alias("value"), clean_text(frame[metric]).alias("metric"))
+        named = parts.drop_nulls("metric").partition_by("metric", as_dict=True, maintain_order=True)
+        columns = {str(key[0]): part["value"] for key, part in named.items()}
+    else:
+        return {}
+    found = {name: habit_of(cells, decimal_comma=state.decimal_comma) for name, cells in columns.items()}
+    if state.context.columns.decimal is not None:
+        found = {name: replace(habit, doubtful=False) for name, habit in found.items()}
     return found

@@ -22,9 +22,9 @@ from workbench.readers.delimited import Parsed, Splitter
 from workbench.readers.dialect import Dialect, decoded, sniff
 from workbench.readers.jsonrows import sniff_json
 from workbench.readers.jsontable import read_json
-from workbench.readers.shapes import cell_units, convert
+from workbench.readers.shapes import convert, habits_of
 from workbench.readers.source import Block, Source, damage_batches
-from workbench.readers.tablestate import Part, TableState, batch_of
+from workbench.readers.tablestate import Part, TableState, batch_of, told_at_the_end
 from workbench.readers.text import lines_of, rejected, skipped
 
 __all__ = ["READER"]
@@ -82,7 +82,7 @@ def _read_text(source: Source, dialect: Dialect | None, context: Context) -> Ite
         return
     state = TableState(context=context, layout=layout, decimal_comma=dialect.decimal_comma)
     first = _splitter(dialect, layout).take(_head_block(source.head()))
-    state.cell_units = cell_units(first.cells, state)
+    state.habits = habits_of(first.cells, state)
     splitter = _splitter(dialect, layout)
     notes = layout.notes
     for block in source.blocks():
@@ -90,6 +90,7 @@ def _read_text(source: Source, dialect: Dialect | None, context: Context) -> Ite
         yield from _batches(parsed, state, notes)
         notes = ()
     yield from _batches(splitter.finish(), state, notes)
+    yield from told_at_the_end(state)
 
 
 def _head_block(head: bytes) -> Block:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -11,11 +11,13 @@ from workbench.model import frames
 from workbench.model.batch import Batch
 from workbench.model.context import Context
 from workbench.readers.columns import Layout
+from workbench.readers.habits import Habit
 from workbench.readers.jobrows import Attempts
+from workbench.readers.tally import Tally
 from workbench.readers.text import skipped
 from workbench.readers.timecells import Clocks, TimeRule
 
-__all__ = ["Part", "TableState", "batch_of", "refused"]
+__all__ = ["Part", "TableState", "batch_of", "refused", "told_at_the_end"]
 
 _SHOWN = 2000
 
@@ -29,22 +31,25 @@ class TableState:
     context : Context
     layout : Layout
     decimal_comma : bool
-    cell_units : mapping of column (long table: metric) to base unit
-        Where the first cells of the file carry units; there, a bare number is no reading.
+    habits : mapping of column (long table: metric) to Habit
+        How the first cells of the file are written.
     sparse : bool
         JSON: objects have keys of their own, so that what is not there is no cell without a number;
         and 26 and 26.0 are one number.
     clocks : Clocks
     attempts : Attempts
+    tally : Tally
+        What to tell the user at the end of the file.
     """
 
     context: Context
     layout: Layout
     decimal_comma: bool = False
-    cell_units: Mapping[str, str] = field(default_factory=dict)
+    habits: Mapping[str, Habit] = field(default_factory=dict)
     sparse: bool = False
     clocks: Clocks = field(init=False)
     attempts: Attempts = field(default_factory=Attempts)
+    tally: Tally = field(default_factory=Tally)
 
     def __post_init__(self) -> None:
         self.clocks = Clocks(rule=TimeRule.of(self.context))
@@ -109,3 +114,9 @@ def batch_of(part: Part, skips: Mapping[str, int], rejects: pl.DataFrame, notes:
         notes=(*notes, *part.notes),
         **part.tables,
     )
+
+
+def told_at_the_end(state: TableState) -> Iterator[Batch]:
+    """Give what the user should know of the cells of the file, as a batch without records."""
+    if notes := state.tally.notes():
+        yield Batch(records=0, rows=0, notes=notes)

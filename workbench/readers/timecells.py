@@ -15,7 +15,7 @@ from workbench.model.context import Context
 from workbench.readers.stamps import iso_wall, to_utc
 from workbench.timebase import MICROS, LocalClock, local_to_utc
 
-__all__ = ["Clocks", "TimeRule", "read_times", "wall_times"]
+__all__ = ["Clocks", "TimeRule", "epoch_counts", "read_times", "wall_times"]
 
 _TICKS = {"ns": 0, "us": 1, "ms": 1000, "s": MICROS, "min": 60 * MICROS, "h": 3600 * MICROS, "d": 86_400 * MICROS}
 #: Magnitudes of the years 2001 to 2286 in each unit of an epoch number: ten digits, 13, 16, 19.
@@ -130,6 +130,22 @@ def read_times(cells: pl.Series, clocks: Clocks, host: pl.Series | None = None) 
         curable=pl.coalesce(walls["cure"], told["curable"]),
         open=(covers > walls["resolution"]).fill_null(value=False),
     )
+
+
+def epoch_counts(cells: pl.Series) -> dict[str, int]:
+    """Count the cells that are epoch numbers, by the unit that their size tells.
+
+    Examples
+    --------
+    >>> epoch_counts(pl.Series(["1762053240", "1762053240000", "2025-11-02", "5"]))
+    {'s': 1, 'ms': 1}
+    """
+    if not (cells.dtype.is_numeric() or cells.dtype == pl.String):
+        return {}
+    text = cells if cells.dtype.is_numeric() else cells.str.strip_chars()
+    numbers = text.cast(pl.Float64, strict=False).drop_nulls()
+    counts = {unit: int(numbers.is_between(low, high, closed="left").sum()) for low, high, unit in _SIZES}
+    return {unit: count for unit, count in counts.items() if count}
 
 
 def wall_times(cells: pl.Series, rule: TimeRule) -> pl.DataFrame:

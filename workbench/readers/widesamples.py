@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import orjson
 import polars as pl
 
 from workbench.model import frames
 from workbench.readers.cells import Numbers, clean_text, parse_numbers, with_whole
+from workbench.readers.habits import Habit, strictly
 from workbench.readers.labelcolumn import LEFT
 from workbench.readers.metriccolumns import MetricColumn, label_text
 from workbench.readers.tablestate import TableState
 from workbench.readers.units import Unit, unit_of
 from workbench.readers.who import Who
 
-__all__ = ["BARE", "counted", "dense", "labelled", "wide_samples"]
+__all__ = ["WITHOUT_UNIT", "counted", "dense", "labelled", "wide_samples", "with_unit"]
 
-BARE = "number without a unit in a column whose cells have one"
-_ANY_UNIT = ("W", "B", "Hz", "V", "A", "J", "s", "%", "B/s", "b/s", "rpm", "Pa", "L/min", "VA")  # where 0 is 0
+#: Base units in which 0 is 0, so that a zero needs no unit.
+WITHOUT_UNIT = ("W", "B", "Hz", "V", "A", "J", "s", "%", "B/s", "b/s", "rpm", "Pa", "L/min", "VA")
 
 
 def wide_samples(frame: pl.DataFrame, ts: pl.Series, who: Who, state: TableState) -> dict[str, pl.DataFrame]:
@@ -48,7 +51,12 @@ def wide_samples(frame: pl.DataFrame, ts: pl.Series, who: Who, state: TableState
                 (pl.col("series") + offset).cast(pl.UInt32), pl.col("ts").cast(frames.TS), "value", "value_int"
             )
             samples.append(picked)
-            series.append(_series(keys, column, unit or column.unit, offset))
+            made = _series(keys, column, unit or column.unit, offset)
+            apart = None if column.unit else state.habits.get(column.column, Habit()).apart(unit)
+            if apart is not None:
+                labels = [with_unit(text, apart) for text in made["labels"].to_list()]
+                made = made.with_columns(labels=pl.Series(labels, dtype=pl.String))
+            series.append(made)
             offset += keys.height
     return {**dense(pl.concat(series), pl.concat(samples)), "absent": _summed(absent)}
 
@@ -57,21 +65,31 @@ def _numbers(cells: pl.Series, column: MetricColumn, state: TableState) -> Numbe
     declared = unit_of(column.unit) if column.unit else None
     if column.unit and declared is None:  # a unit of the user's own: cells with another are not understood
         declared = Unit(name=column.unit, base=column.unit)
-    base = state.cell_units.get(column.column)
+    habit = state.habits.get(column.column, Habit())
+    base = habit.unit
     target = declared or (Unit(name=base, base=base) if base else None)
     numbers = parse_numbers(cells, decimal_comma=state.decimal_comma, target=target)
     numbers = with_whole(numbers) if state.sparse else numbers
-    if base is None or declared is not None:
-        return numbers
-    bare = numbers.value.is_not_null() & numbers.unit.is_null()
-    bare &= (numbers.value != 0) if base in _ANY_UNIT else pl.repeat(True, cells.len(), dtype=pl.Boolean, eager=True)
-    zero = numbers.value.is_not_null() & numbers.unit.is_null() & ~bare
-    return Numbers(
-        value=numbers.value.set(bare, None),
-        exact=numbers.exact.set(bare, None),
-        reason=numbers.reason.set(bare, BARE),
-        unit=numbers.unit.set(zero, base),
+    numbers, flags = strictly(
+        numbers,
+        cells,
+        decimal=pl.Series([habit.decimal]),
+        doubtful=pl.Series([habit.doubtful]),
+        decimal_comma=state.decimal_comma,
     )
+    if flags is not None:
+        state.tally.thousands(cells, flags)
+    if numbers.value.null_count():
+        state.tally.unreadable(cells, numbers.reason)
+    if declared is not None:
+        return numbers
+    if base in WITHOUT_UNIT:
+        zero = (numbers.value == 0).fill_null(value=False) & numbers.unit.is_null()
+        numbers = replace(numbers, unit=numbers.unit.set(zero, base))
+    units = numbers.unit.drop_nulls()
+    bare = numbers.value.len() - numbers.value.null_count() - units.len()
+    state.tally.units(column.metric, united=units.len(), bare=bare, unit=units[0] if units.len() else None)
+    return numbers
 
 
 def _by_unit(told: pl.DataFrame) -> list[tuple[str | None, pl.DataFrame]]:
@@ -97,6 +115,17 @@ def _series(keys: pl.DataFrame, column: MetricColumn, unit: str | None, offset: 
         unit=pl.lit(unit, pl.String),
         kind=pl.lit(column.kind, pl.String),
     )  # fmt: skip
+
+
+def with_unit(labels: str, unit: str) -> str:
+    """Add the label ``unit``, which keeps numbers of another unit, or of none, a series of their own.
+
+    Examples
+    --------
+    >>> with_unit("{}", "W"), with_unit('{"z":"1"}', "W")
+    ('{"unit":"W"}', '{"unit":"W","z":"1"}')
+    """
+    return label_text({"unit": unit, **orjson.loads(labels)})
 
 
 def labelled(frame: pl.DataFrame, who: Who, labels: tuple[str, ...]) -> tuple[pl.Series, pl.DataFrame]:
