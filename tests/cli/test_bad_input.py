@@ -178,3 +178,16 @@ def test_an_empty_path_and_too_little_memory_are_refused_and_leave_no_store(tmp_
     told(run("ingest", "", "--store", "s", cwd=tmp_path), 2, "path is empty")
     told(run("ingest", "a.prom", "--store", "s", "--memory", "0", cwd=tmp_path), 2, "64MiB")
     assert not (tmp_path / "s").exists()
+
+
+def test_any_number_of_workers_gives_the_same_answer(tmp_path):
+    (tmp_path / "dumps").mkdir()
+    for number in range(3):
+        (tmp_path / "dumps" / f"{number}.prom").write_text(exposition().replace("node01", f"node{number}"))
+    answers = []
+    for workers in (1, 2):
+        told(run("ingest", "dumps", "--store", f"s{workers}", "--workers", workers, cwd=tmp_path), 0)
+        query = "select * from samples order by all"
+        answers.append(run("sql", query, "--store", f"s{workers}", "--format", "csv", cwd=tmp_path).stdout)
+    assert answers[0] == answers[1]
+    told(run("ingest", "dumps", "--store", "s3", "--workers", "0", cwd=tmp_path), 2, "--workers")

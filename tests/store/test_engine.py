@@ -1,5 +1,7 @@
 """Files read over processes give the same store, and the same report."""
 
+import tarfile
+
 import polars as pl
 from toyreader import TOY
 
@@ -20,6 +22,10 @@ def test_processes_give_the_same_answer(tmp_path, dumps, write):
     write("y", "CRASH")
     write("z", "CRASH")
     (dumps / "empty").write_bytes(b"")
+    (dumps / "beginning").write_bytes((dumps / "d1").read_bytes()[:300])
+    with tarfile.open(dumps / "packed.tgz", "w:gz") as made:
+        made.add(write("gone", f"S {T0} n9 gpu 0 x 1.5"), "n9/dump")
+    (dumps / "gone").unlink()
     answers = []
     for number, engine in enumerate(("here", "processes:2")):
         store = wb.open(tmp_path / f"s{number}")

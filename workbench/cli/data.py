@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tempfile
@@ -15,12 +16,17 @@ import typer
 from workbench.cli.common import JsonOption, StoreOption, existing_store, progress, say, show, write_json
 from workbench.cli.events import events
 from workbench.errors import SpecificationError, UsageError
+from workbench.store.ingest import parse_bytes
 from workbench.store.store import open as open_store
+from workbench.store.walk import find_files
 
 __all__ = ["incidents", "info", "ingest", "register", "sql"]
 
 SqlFormat = StrEnum("SqlFormat", ["table", "csv", "json", "parquet"])
 MANY_FILES = 24
+#: Memory that a reading process takes; bytes of dumps from which starting some pays.
+_BYTES_A_WORKER = 512_000_000
+_WORTH_WORKERS = 32_000_000
 ClockOption = Annotated[
     list[str], typer.Option("--clock", metavar="GLOB=ZONE", help="Zone of times that name none, by file.")
 ]
@@ -44,6 +50,9 @@ def ingest(
         Path | None, typer.Option("--map", help="TOML file that says what ambiguous columns mean.")
     ] = None,
     memory: Annotated[str, typer.Option(help="Bound on memory.")] = "2GB",
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=256, help="Processes that read files; the answer is the same for any.")
+    ] = None,
     salvage: Annotated[
         bool, typer.Option("--salvage", help="Take also what compressed files gave whose checksum fails.")
     ] = False,
@@ -59,7 +68,7 @@ def ingest(
         with progress("ingest", unit_bytes=True) as tell:
             report = target.ingest(
                 paths, clock=zones, year=year, mapping=mapping, memory=memory, dry_run=dry_run, progress=tell,
-                salvage=salvage,
+                salvage=salvage, engine=_engine(workers, paths, memory),
             )  # fmt: skip
     except UsageError:
         if fresh:
@@ -72,6 +81,15 @@ def ingest(
         _show_files(report.table())
     say(report.summary)
     return report.exit_code
+
+
+def _engine(workers: int | None, paths: list[str], memory: str) -> str:
+    """Say where files are read; as many processes as cores and memory bear, where that pays."""
+    if workers is None:
+        sizes = [found.size for found in find_files(paths)]
+        bear = min(os.cpu_count() or 1, parse_bytes(memory) // _BYTES_A_WORKER, len(sizes))
+        workers = bear if sum(sizes) >= _WORTH_WORKERS else 1
+    return "here" if workers < 2 else f"processes:{workers}"
 
 
 def _show_files(files: pl.DataFrame) -> None:

@@ -41,7 +41,7 @@ _LEAST_MEMORY = 64 * 2**20
 #: A step is committed when it holds so many files, or so many bytes of rows on disk.
 _FILES_A_STEP = 4000
 #: Files read over processes at once; their rows wait on disk.
-_FILES_A_ROUND = 64
+_FILES_A_ROUND = 512
 _BYTES_A_STEP = 8 * 2**30
 
 
@@ -303,7 +303,7 @@ def ingest(
             unread=_unread(files), total=sum(one.size for one in found),
         )  # fmt: skip
         try:
-            candidates = looked(found, stated, engine)
+            candidates = looked(found, stated)
             if engine == "here":
                 for one in candidates:
                     run.take(one)
@@ -324,12 +324,11 @@ def ingest(
     return report, now
 
 
-def looked(found: Sequence[Found], stated: Stated, engine: str = "here") -> list[Candidate]:
+def looked(found: Sequence[Found], stated: Stated) -> list[Candidate]:
     """Look at all files; those that stand at the beginning of others come last."""
-    tasks = [(one, stated.salvage) for one in found]
-    told = map_tasks(look_or_reason, tasks, engine=engine)
     candidates = []
-    for number, (one, (look, trouble)) in enumerate(zip(found, told, strict=True)):
+    for number, one in enumerate(found):
+        look, trouble = look_or_reason(one, salvage=stated.salvage)
         context = stated.context(one)
         if look is not None and look.salvaged:
             context = replace(context, salvage=True)

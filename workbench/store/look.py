@@ -95,9 +95,8 @@ def _is_archive(found: Found) -> bool:
     return archive_kind(head) != ""
 
 
-def look_or_reason(task: tuple[Found, bool]) -> tuple[Look | None, str]:
-    """Look at a file, or say why that cannot be done; importable by name, for other processes."""
-    found, salvage = task
+def look_or_reason(found: Found, *, salvage: bool = False) -> tuple[Look | None, str]:
+    """Look at a file, or say why that cannot be done."""
     try:
         return look_at(found, salvage=salvage), ""
     except DataError as error:
