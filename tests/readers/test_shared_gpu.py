@@ -15,6 +15,7 @@ from workbench.readers.smi_columns import columns_of
 from workbench.readers.smi_stamp import iso_stamp
 from workbench.readers.source import open_source
 from workbench.readers.text import UNTERMINATED
+from workbench.store.identity import Identity
 from workbench.timebase import parse_time, to_us
 
 STATED = Context(zone="UTC", host="node-x", taken_at_us=0, interval_s=1)
@@ -201,3 +202,48 @@ def test_nvidia_smi_nvlink(file, told):
     assert samples.filter(metric="nvlink.speed").height + cut == told["speed_lines"]
     assert samples.filter(metric="nvlink.active", value=0.0).height == told["inactive"]
     assert sum(reading.absent().values()) == told["na"]
+
+
+def test_entity_map_every_name_of_a_device_leads_to_one():
+    told = expected_of("entity_map")
+    context = Context(host="node-a01", zone="UTC", taken_at_us=10**15, boot_at_us=10**15 - 10**12)
+    identity, links = Identity(), []
+    for file, facts in told.items():
+        path = shared_path("formats", "entity_map", file)
+        assert path.stat().st_size == facts["bytes"]
+        lines = path.read_text().splitlines()
+        reading = read(recognise(path.read_bytes(), context)[0], path, context)
+        assert reading.rejects().is_empty()
+        if file.endswith(".csv"):
+            asked(facts, "header_columns", "data_rows", "alias_groups")
+            assert len(columns_of(lines[0]).names) == facts["header_columns"]
+            assert reading.rows == facts["data_rows"]
+        else:
+            asked(facts, "nonempty_lines", "ends_with_newline")
+            assert len([line for line in lines if line.strip()]) == facts["nonempty_lines"]
+            assert path.read_text().endswith("\n") == facts["ends_with_newline"]
+            assert file.endswith(".json") or reading.records == facts["nonempty_lines"]
+        identity.learn(reading.frame("aliases"))
+        links += (
+            reading.frame("links")
+            .select("host", "device_kind", "device", "relation", "to_host", "to_kind", "to_device")
+            .rows()
+        )
+    resolved = {
+        (identity.resolve(link[:3]).entity, link[3], identity.resolve(link[4:]).entity) for link in links
+    }  # fmt: skip
+    for group in told["node-a01.nvidia_smi.csv"]["alias_groups"]:
+        for kind, names in group.items():
+            own = [name for name in names if not name.startswith(("lid ", "leaf-01 port "))]
+            found = [identity.resolve(written(kind, name)).entity for name in own]
+            assert len(set(found)) == 1, dict(zip(own, found, strict=True))
+            if len(own) < len(names):  # a port of the NIC, and the port of the switch that it is connected to
+                port = identity.resolve((None, "port", "lid:647/1")).name
+                ends = {(child.rpartition(f"port:{port}")[1], relation, parent) for child, relation, parent in resolved}
+                assert (f"port:{port}", "in", found[0]) in ends
+                assert (f"port:{port}", "connected", identity.resolve((None, "port", "leaf-01/17")).entity) in ends
+
+
+def written(kind, name):
+    """Give host, kind and device as a source would write this name."""
+    return (name, "host", None) if kind == "host" else ("node-a01", kind, name.removeprefix("node-a01/"))

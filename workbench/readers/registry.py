@@ -34,6 +34,7 @@ BUILT_IN = (
     "nvidia_smi_q_text",
     "nvidia_smi_xml",
     "nvidia_smi_nvlink",
+    "entity_map",
     "fabric_manager_log",
     "ipmi_sel",
     "ipmi_sel_info",
