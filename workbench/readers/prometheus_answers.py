@@ -71,7 +71,7 @@ class Answer:
 
     def add(self, labels: Any, values: Any, line: int) -> None:
         """Add a series of a document: its pairs are taken one by one."""
-        text = orjson_text(labels)
+        text = _json_text(labels)
         if not isinstance(labels, dict) or not all(isinstance(told, str) for told in labels.values()):
             self.refused.append((line, _NO_LABELS, text))
         elif "__name__" not in labels:
@@ -114,7 +114,7 @@ class Answer:
         return pairs.with_columns(place=pl.Series(places, dtype=pl.Int64))
 
 
-def orjson_text(value: Any) -> str:
+def _json_text(value: Any) -> str:
     """Write a value for a reject; what cannot be written is shown as Python shows it."""
     try:
         return orjson.dumps(value).decode()[:2000]
@@ -235,7 +235,7 @@ def _texts(told: bytes) -> list[str]:
 
 def _series(told: dict[str, Any], line: int, answer: Answer) -> None:
     if told.get("histograms"):
-        answer.refused.append((line, _HISTOGRAM, orjson_text(told.get("metric"))))
+        answer.refused.append((line, _HISTOGRAM, _json_text(told.get("metric"))))
     if "value" in told:
         answer.add(told.get("metric"), [told["value"]], line)
     elif told.get("values"):
@@ -260,7 +260,7 @@ def answer_of(value: Any, line: int, answer: Answer) -> Answer:
     result, kind = dig(data, "result"), dig(data, "resultType")
     if dig(value, "status") != "success":
         reason = f"the query failed: {dig(value, 'errorType')}: {dig(value, 'error')}"
-        answer.refused.append((line, clean(reason)[:500], orjson_text(value)))
+        answer.refused.append((line, clean(reason)[:500], _json_text(value)))
     elif isinstance(data, list):
         answer.skips += ["series without values"] * len(data)
     elif kind in ("matrix", "vector") and isinstance(result, list):
@@ -268,11 +268,11 @@ def answer_of(value: Any, line: int, answer: Answer) -> Answer:
             if isinstance(told, dict):
                 _series(told, line, answer)
             else:
-                answer.refused.append((line, _NO_LABELS, orjson_text(told)))
+                answer.refused.append((line, _NO_LABELS, _json_text(told)))
     elif kind in ("scalar", "string"):
-        answer.refused.append((line, f"a {kind} has no name: it does not say what it measures", orjson_text(result)))
+        answer.refused.append((line, f"a {kind} has no name: it does not say what it measures", _json_text(result)))
     else:
-        answer.refused.append((line, "no answer of a Prometheus query", orjson_text(value)))
+        answer.refused.append((line, "no answer of a Prometheus query", _json_text(value)))
     if answer.records == before:
         answer.skips.append("empty answer")
     for key in ("warnings", "infos"):
