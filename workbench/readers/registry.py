@@ -49,6 +49,7 @@ BUILT_IN = (
     "slurm_sacct",
     "slurm_json",
     "slurm_nodes",
+    "slurmctld_log",
     "ib_topology",
     "ib_perfquery",
     "ibswinfo",

@@ -116,7 +116,7 @@ class Told:
         series = _Series(metric=metric, who=who, labels=_json(labels or {}), unit=unit, kind=kind)
         self._samples.append((series, ts_us, text))
 
-    def event(
+    def event(  # noqa: PLR0913 -- an event has as many parts
         self,
         who: Node,
         kind: str,
@@ -127,10 +127,26 @@ class Told:
         code: str | None = None,
         severity: str | None = None,
         attributes: Mapping[str, Any] | None = None,
+        began_us: int | None = None,
     ) -> None:
-        """Add one event; ``span_us`` is the earliest and the latest moment that its stamp can mean."""
+        """Add one event.
+
+        ``span_us`` is the earliest and the latest moment that its stamp can mean; ``began_us`` is
+        since when it may have gone on before somebody said so.
+        """
         low, high = span_us
-        told = (low, low, high, *who, kind, code, severity, _clean(message), _json(attributes or {}), line)
+        told = (
+            low,
+            low if began_us is None else min(began_us, low),
+            high,
+            *who,
+            kind,
+            code,
+            severity,
+            _clean(message),
+            _json(attributes or {}),
+            line,
+        )
         self._events.append(told)
 
     def job(self, **parts: Any) -> None:
