@@ -14,12 +14,17 @@ from dataclasses import dataclass, field
 
 from workbench.readers.graph import Graph, Node
 
-__all__ = ["Fabric", "FabricNode", "described", "lid_port", "normal_guid", "port_name", "switch_name"]
+__all__ = ["Fabric", "FabricNode", "described", "lid_port", "normal_guid", "plain_counter", "port_name", "switch_name"]
 
 _GUID = re.compile(r"(?:0x)?([0-9a-f]{1,16})", re.IGNORECASE)
 _ADAPTER = re.compile(r"([A-Za-z0-9][\w.-]{0,252})[ /]((?:mlx\d_(?:bond_)?|HCA-|hfi\d_|qib|ib|en|roce|rdma)\w{0,32})")
 _SWITCH = re.compile(r"(?:MF0;)?([A-Za-z0-9][\w.-]{0,252})(?::([\w/.-]+))?")
 _NOBODY = frozenset({"localhost", "localhost.localdomain", "unknown", "none", "mt"})
+#: Of the plain counters those that 32 bits hold: on a fast port they are full within seconds.
+_OF_32_BITS = frozenset(
+    {"PortXmitData", "PortRcvData", "PortXmitPkts", "PortRcvPkts", "PortXmitWait"}
+    | {"XmtData", "RcvData", "XmtPkts", "RcvPkts", "XmtWait", "XmtBytes", "RcvBytes"}
+)
 
 
 def normal_guid(text: str) -> str | None:
@@ -54,6 +59,19 @@ def lid_port(lid: int, number: int) -> str:
     'lid:1719/2'
     """
     return f"lid:{lid}/{number}"
+
+
+def plain_counter(name: str) -> str:
+    """Give the name of a counter of PortCounters, which are 4 to 32 bits wide and stick at their maximum.
+
+    Those of 32 bits are other metrics than the ones of 64 bits that extended counters call the same.
+
+    Examples
+    --------
+    >>> plain_counter("PortXmitData"), plain_counter("SymbolErrorCounter")
+    ('PortCounters.PortXmitData', 'SymbolErrorCounter')
+    """
+    return f"PortCounters.{name}" if name in _OF_32_BITS else name
 
 
 def described(text: str) -> tuple[str | None, str | None]:

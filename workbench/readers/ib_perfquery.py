@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from workbench.model.batch import Batch
 from workbench.model.context import Context
 from workbench.readers.base import Match, Reader
-from workbench.readers.fabric_names import lid_port
+from workbench.readers.fabric_names import lid_port, plain_counter
 from workbench.readers.graph import Node
 from workbench.readers.rounds import Moment, Rounds, dated
 from workbench.readers.source import Source
@@ -29,11 +29,6 @@ _COUNTER = re.compile(r"([A-Za-z]\w{0,60}):\.+(\S{1,40})\s*")
 _VALUE = re.compile(r"\d{1,20}|0x[0-9a-fA-F]{1,16}")
 _FAILED = re.compile(r"(?:ibwarn|iberror|ibpanic|perfquery|.*\bperfquery): .*|.*\bfailed\b.*")
 _SELECT = frozenset({"PortSelect", "CounterSelect", "CounterSelect2"})
-#: Of the plain counters those that 32 bits hold: on a fast port they are full within seconds.
-_OF_32_BITS = frozenset(
-    {"PortXmitData", "PortRcvData", "PortXmitPkts", "PortRcvPkts", "PortXmitWait"}
-    | {"XmtData", "RcvData", "XmtPkts", "RcvPkts", "XmtWait", "XmtBytes", "RcvBytes"}
-)
 _ALL_PORTS = 255
 _NO_PORT = "a counter of no port"
 
@@ -104,7 +99,7 @@ class _Counters:
         else:
             self._names.add(name)
             told.row()
-            metric = f"PortCounters.{name}" if self._plain and name in _OF_32_BITS else name
+            metric = plain_counter(name) if self._plain else name
             told.sample(self._port, metric, int(value, 0), ts_us=self._moment.ts_us, kind="counter")
 
     def end(self, told: Told, *, cut: bool) -> None:

@@ -55,6 +55,7 @@ BUILT_IN = (
     "ibswinfo",
     "ethtool_s",
     "rdma_stat",
+    "ibdiagnet",
     "parquet",
     "table",
     "topology",
