@@ -15,6 +15,7 @@ from workbench.readers.smi_columns import columns_of
 from workbench.readers.smi_stamp import iso_stamp
 from workbench.readers.source import open_source
 from workbench.readers.text import UNTERMINATED
+from workbench.readers.xmldoc import xml_documents
 from workbench.store.identity import Identity
 from workbench.timebase import parse_time, to_us
 
@@ -247,3 +248,28 @@ def test_entity_map_every_name_of_a_device_leads_to_one():
 def written(kind, name):
     """Give host, kind and device as a source would write this name."""
     return (name, "host", None) if kind == "host" else ("node-a01", kind, name.removeprefix("node-a01/"))
+
+
+@pytest.mark.parametrize(("file", "told"), files_of("gpu_topology"))
+def test_gpu_topology(file, told):
+    reading = reading_of("gpu_topology", file, told)
+    asked(told, "ansi_escapes", "gpus", "cpu_affinity", "root", "cpus", "pci", "nics")
+    text = shared_path("formats", "gpu_topology", file).read_text()
+    entities = reading.frame("entities")
+    kinds = dict(entities.group_by("device_kind").len().iter_rows())
+    assert reading.rejects().is_empty()
+    assert ("\x1b[" in text) == told.get("ansi_escapes", False)
+    if "root" not in told:
+        assert kinds["gpu"] == told["gpus"]
+        assert json.loads(entities["attributes"][0])["cpu_affinity"] == told["cpu_affinity"]
+        return
+    root = next(xml_documents(text.encode())).root
+    assert root.tag == told["root"]
+    assert kinds["numa"] == told["cpus"]
+    addresses = entities.filter(pl.col("device").str.contains(r"^[0-9a-f]{4}:") & (pl.col("attributes") != "{}"))
+    assert addresses.height == told["pci"], (
+        "every <pci> is an entity; ends of NVLinks that are no <pci> have no attributes"
+    )
+    assert entities.filter(device_kind="gpu")["attributes"].str.contains('"sm":').sum() == told["gpus"]
+    named = entities.filter((pl.col("device_kind") == "nic") & ~pl.col("device").str.contains(":"))
+    assert named.height == told["nics"]

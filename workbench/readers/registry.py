@@ -35,6 +35,7 @@ BUILT_IN = (
     "nvidia_smi_xml",
     "nvidia_smi_nvlink",
     "entity_map",
+    "gpu_topology",
     "fabric_manager_log",
     "ipmi_sel",
     "ipmi_sel_info",

@@ -16,7 +16,7 @@ _ROOT = re.compile(
     rb"\s*(?:<\?xml[^>]{0,200}\?>\s*)?(?:<!--.{0,2000}?-->\s*)*(?:<!DOCTYPE[^>\[]{0,300}>\s*)?<([A-Za-z_][\w.-]{0,60})",
     re.DOTALL,
 )
-_AFTER_END = frozenset({"junk after document element", "XML or text declaration not at start of entity"})
+_LONGEST_TAG = 100_000
 
 
 class _RefusedError(Exception):
@@ -142,12 +142,13 @@ class _Builder:
     _texts: list[list[str]] = field(default_factory=list)
     _count: int = 0
     _closed: bool = False
+    _ends: int = 0
 
     def read(self, data: memoryview) -> tuple[int, str | None]:
         """Give how far the document goes, and why it is not whole."""
         parser = expat.ParserCreate("utf-8")
         parser.buffer_text = True
-        self._parser = parser
+        self._parser, self._data = parser, data
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._text
@@ -156,9 +157,9 @@ class _Builder:
         try:
             parser.Parse(data, True)
         except expat.ExpatError as error:
+            if self._closed:  # what follows is another document, or rubbish
+                return self._ends, None
             message = expat.ErrorString(error.code)
-            if self._closed and message in _AFTER_END:
-                return parser.ErrorByteIndex, None
             return 0, f"no whole XML: {message} at line {self.first_line + error.lineno - 1}"
         except _RefusedError as error:
             return 0, str(error)
@@ -182,6 +183,8 @@ class _Builder:
             self._open[-1].children.append(element)
         else:
             self._closed = True
+            tail = bytes(self._data[self._parser.CurrentByteIndex :][:_LONGEST_TAG])
+            self._ends = self._parser.CurrentByteIndex + tail.find(b">") + 1
 
     def _text(self, text: str) -> None:
         if self._texts:
