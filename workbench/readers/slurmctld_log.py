@@ -39,7 +39,7 @@ _NO_STAMP = "no time stamp of a Slurm daemon"
 def _recognise(head: bytes, context: Context) -> Match | None:
     del context
     share = matched_share(head, rf"^{_STAMP} \S")
-    named = matched_share(head, rf"^{_STAMP} .*(?:{_WORDS})|^{_STAMP} (?:\[\d+\.\w+\]|{_WORDS})")
+    named = matched_share(head, rf"^\[\d[^\]]{{18,34}}.*?(?:{_WORDS})") if share else 0.0
     if share < 0.5 or named < 0.1:
         return None
     return Match(confidence=0.85, rule=f"{share:.0%} of the first lines carry a stamp of a Slurm daemon")
