@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from workbench.readers.streams import StreamDamageError
 
-__all__ = ["Member", "open_member"]
+__all__ = ["Member", "MemberStream", "open_member"]
 
 _PIECE = 8192
 _LOCAL_HEADER = 30
