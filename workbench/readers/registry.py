@@ -57,6 +57,7 @@ BUILT_IN = (
     "ethtool_s",
     "rdma_stat",
     "ibdiagnet",
+    "mlxlink",
     "parquet",
     "table",
     "topology",
