@@ -184,19 +184,7 @@ def _jobs(
     rule, attempts = kept_over
     job = clean_text(given["job"])
     times = {name: job_times(given[name], rule) for name in _TIMES}
-    wrong = nodes.of_rows(nodes.wrong, pl.String())
-    reason = pl.select(
-        pl.coalesce(
-            wrong,
-            pl.when(job.is_null()).then(pl.lit("record names no job")),
-            *(
-                pl.when(times[name]["reason"].is_not_null()).then(pl.lit(f"{name}: ") + times[name]["reason"])
-                for name in _TIMES
-            ),
-        )
-    ).to_series()
-    curable = pl.select(pl.coalesce(*(times[name]["curable"] for name in _TIMES))).to_series()
-    curable = curable.set(reason.is_null() | wrong.is_not_null(), None)
+    reason, curable = _faults(job, times, nodes.of_rows(nodes.wrong, pl.String()))
     told = lines.select("line", "text").with_columns(reason.alias("reason"), curable.alias("curable"))
     good = reason.is_null()
     ends = _ends(times["start"], times["end"], given["elapsed_s"]).filter(good)
@@ -224,6 +212,16 @@ def _jobs(
         "jobs": jobs,
         "events": _end_events(jobs, ends, state, nodes.of_rows(hosts, pl.String()).filter(good)),
     }, told
+
+
+def _faults(job: pl.Series, times: dict[str, pl.DataFrame], wrong: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Give why a record is no job (null where it is one), and what the user can state to cure that."""
+    named = (pl.lit(f"{name}: ") + times[name]["reason"] for name in _TIMES)
+    whys = [pl.when(times[name]["reason"].is_not_null()).then(why) for name, why in zip(_TIMES, named, strict=True)]
+    nobody = pl.when(job.is_null()).then(pl.lit("record names no job"))
+    reason = pl.select(pl.coalesce(wrong, nobody, *whys)).to_series()
+    curable = pl.select(pl.coalesce(*(times[name]["curable"] for name in _TIMES))).to_series()
+    return reason, curable.set(reason.is_null() | wrong.is_not_null(), None)
 
 
 def _state(text: pl.Series) -> pl.Series:
