@@ -40,6 +40,7 @@ calibrate: install
 bench: install
 	$(BIN)/python benchmarks/store_layout.py
 	$(BIN)/python benchmarks/ingest_memory.py
+	$(BIN)/python benchmarks/parsing.py
 
 browser: install
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,browser]'
