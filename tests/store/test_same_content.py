@@ -206,3 +206,19 @@ def test_dumps_of_idle_hosts_are_alike_and_both_count(store, dumps, write, load,
             "cluster/n1/gpu:0", "cluster/n2/gpu:0",
         ]  # fmt: skip
     assert [f.status for f in report.files] == ["known", "known"]
+
+
+def test_files_of_one_content_are_two_where_their_paths_say_what_they_measure(tmp_path):
+    """Counters that stay zero give the same file for every interface."""
+    for name in ("eth0", "eth1"):
+        folder = tmp_path / "csv" / "n1" / "interface"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"if_errors-{name}-2026-03-01").write_text("epoch,rx,tx\n1772359200.5,0,0\n1772359210.5,0,0\n")
+    store = wb.open(tmp_path / "store")
+    store.ingest([tmp_path / "csv"])
+    labels = store.sql("SELECT DISTINCT labels FROM series ORDER BY labels")["labels"].to_list()
+    assert labels == ['{"interface":"eth0"}', '{"interface":"eth1"}']
+    assert store.sql("SELECT count(*) AS n FROM samples")["n"][0] == 8
+    again = store.ingest([tmp_path / "csv"])
+    assert {file.samples for file in again.files} == {0}
+    assert store.sql("SELECT count(*) AS n FROM samples")["n"][0] == 8

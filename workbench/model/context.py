@@ -99,6 +99,8 @@ class Context:
         Reader to use, whatever the content looks like.
     salvage : bool
         Take what a compressed member gave although its checksum fails; stated of such files only.
+    file_name : str or None
+        End of its path, with forward slashes, where that says what the content cannot: HOST/load/load-DATE.
     columns : Columns
         For generic tables.
     """
@@ -112,4 +114,5 @@ class Context:
     cluster: str | None = None
     reader: str | None = None
     salvage: bool = False
+    file_name: str | None = None
     columns: Columns = field(default_factory=Columns)

@@ -7,25 +7,17 @@ state. Rows that are equal letter by letter are kept once: they say nothing new.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 
-import polars as pl
-
-from workbench.model import frames
 from workbench.model.batch import Batch
 from workbench.model.context import Context
 from workbench.readers.base import Match, Reader
-from workbench.readers.columns import Layout, Problem, knows_time, layout_of
-from workbench.readers.delimited import Parsed, Splitter
-from workbench.readers.dialect import Dialect, decoded, sniff
+from workbench.readers.columns import Layout, knows_time, layout_of
+from workbench.readers.dialect import sniff
 from workbench.readers.jsonrows import sniff_json
 from workbench.readers.jsontable import read_json
-from workbench.readers.shapes import convert, habits_of
-from workbench.readers.source import Block, Source, damage_batches
-from workbench.readers.tablestate import Part, TableState, batch_of, told_at_the_end
-from workbench.readers.text import lines_of, rejected, skipped
+from workbench.readers.source import Source, damage_batches
+from workbench.readers.texttable import read_text
 
 __all__ = ["READER"]
 
@@ -64,69 +56,8 @@ def _read(source: Source, context: Context) -> Iterator[Batch]:
     if found := sniff_json(head):
         yield from read_json(source, found, context)
     else:
-        yield from _read_text(source, sniff(head, context), context)
+        yield from read_text(source, sniff(head, context), context)
     yield from damage_batches(source)
-
-
-def _read_text(source: Source, dialect: Dialect | None, context: Context) -> Iterator[Batch]:
-    if dialect is None:
-        problem = Problem(reason="no line is a header: a table needs one that names its columns", curable=None)
-        yield from _refused(source, {}, problem)
-        return
-    if dialect.units:
-        columns = replace(context.columns, units={**dialect.units, **context.columns.units})
-        context = replace(context, columns=columns)
-    layout = layout_of(dialect.names, context)
-    if isinstance(layout, Problem):
-        yield from _refused(source, dialect.prelude, layout)
-        return
-    state = TableState(context=context, layout=layout, decimal_comma=dialect.decimal_comma)
-    first = _splitter(dialect, layout).take(_head_block(source.head()))
-    state.habits = habits_of(first.cells, state)
-    splitter = _splitter(dialect, layout)
-    notes = layout.notes
-    for block in source.blocks():
-        parsed = splitter.take(block)
-        yield from _batches(parsed, state, notes)
-        notes = ()
-    yield from _batches(splitter.finish(), state, notes)
-    yield from told_at_the_end(state)
-
-
-def _head_block(head: bytes) -> Block:
-    whole = head[: head.rfind(b"\n") + 1] or head
-    text = decoded(whole.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n"))[0].encode()
-    return Block(first_line=1, text=text, unterminated=False)
-
-
-def _splitter(dialect: Dialect, layout: Layout) -> Splitter:
-    return Splitter(dialect, ts=layout.column("ts"))
-
-
-def _batches(parsed: Parsed, state: TableState, notes: tuple[str, ...]) -> Iterator[Batch]:
-    """Give the batches of some parsed rows; their skips and rejects ride with the first."""
-    skips: dict[str, int] = dict(parsed.skips)
-    rejects, told = parsed.rejects, (*notes, *parsed.notes)
-    if parsed.cells.height:
-        for part in convert(parsed.cells, parsed.lines, state):
-            yield batch_of(part, skips, rejects, told)
-            skips, rejects, told = {}, rejects.clear(), ()
-    elif rejects.height or sum(skips.values()) or told:
-        yield batch_of(Part(rows=0, rejects=rejects.clear()), skips, rejects, told)
-
-
-def _refused(source: Source, known: Mapping[int, str], problem: Problem) -> Iterator[Batch]:
-    """Reject every record for one reason; what stands before the first row is skipped as ever."""
-    for block in source.blocks():
-        found = lines_of(replace(block, unterminated=False))
-        frame, skips = found.frame, Counter[str]()
-        before = frame.filter(pl.col("line") <= max(known, default=0))
-        skips.update(known.get(line, "preamble") for line in before["line"].to_list())
-        rest = frame.filter(pl.col("line") > max(known, default=0))
-        blank = rest["text"].str.strip_chars() == ""
-        skips["blank"] += int(blank.sum())
-        told = pl.concat([found.rejects, rejected(rest.filter(~blank), problem.reason, curable=problem.curable)])
-        yield Batch(records=found.records, rows=0, skips=skipped(skips), rejects=told.cast(frames.REJECTS))
 
 
 READER = Reader(name="table", recognise=_recognise, read=_read)

@@ -17,6 +17,7 @@ from workbench.model.context import Context
 from workbench.model.mapping import Mapping as MappingFile
 from workbench.model.mapping import load_mapping
 from workbench.readers.base import Reader
+from workbench.readers.tellingnames import telling_name
 from workbench.store.archive import with_members
 from workbench.store.compact import MANY_FILES, compact, crowded
 from workbench.store.known import LOADED, Known, context_json, known_files, same_known
@@ -105,7 +106,8 @@ class Stated:
 
     def context(self, found: Found) -> Context:
         """Give what is stated about one file."""
-        base = Context(zone=clock_for(found.relative, self.clocks), year=self.year)
+        zone, name = clock_for(found.relative, self.clocks), telling_name(found.relative)
+        base = Context(zone=zone, year=self.year, file_name=name)
         return base if self.mapping is None else self.mapping.context_for(found.relative, base)
 
 

@@ -18,7 +18,7 @@ __all__ = ["LOADED", "SUPERSEDED", "Known", "context_json", "known_files", "same
 LOADED = frozenset({"loaded", "loaded with rejects", "no rows", "damaged"})
 #: Status of a file whose whole content stands at the beginning of another one.
 SUPERSEDED = "superseded"
-_WHOSE = ("host", "cluster", "taken_at_us")
+_WHOSE = ("host", "cluster", "taken_at_us", "file_name")
 _NOTHING: dict[str, Any] = json.loads(json.dumps(asdict(Context())))
 
 

@@ -1,0 +1,72 @@
+"""Every statement about the reference exports of Grafana, Datadog and collectd, of power and cooling, and of sysstat."""
+
+import json
+
+import polars as pl
+import pytest
+from readings import read
+from shared import shared_path
+
+from workbench.model.context import Context
+from workbench.readers.registry import recognise
+from workbench.timebase import from_us, parse_time
+
+
+def reading_of(folder, file, reader, **stated):
+    told = json.loads(shared_path("formats", folder, "expected.json").read_text(encoding="utf-8"))[file]
+    path = shared_path("formats", folder, file)
+    assert path.stat().st_size == told["bytes"]
+    context = Context(**stated)
+    found = recognise(path.read_bytes()[:65536], context)
+    assert found[0].name == reader
+    return read(found[0], path, context), told, path.read_bytes()
+
+
+def test_a_panel_with_formatted_values():
+    reading, told, data = reading_of(
+        "grafana_csv", "panel_excel_header_units.csv", "grafana_csv", zone="UTC", host="n1"
+    )
+    samples = reading.frame("samples").sort("ts")
+    assert data.decode().splitlines()[0] == told["first_line"]
+    assert told["delimiter"] in told["first_line"]
+    assert samples.height == told["samples"]
+    assert samples["value"].to_list() == told["watts"]
+    assert set(samples["unit"]) == {"W"}
+
+
+def test_a_panel_with_a_column_a_series():
+    reading, told, data = reading_of("grafana_csv", "panel_series_to_columns.csv", "grafana_csv", zone="UTC")
+    samples = reading.frame("samples")
+    assert len(data.decode().splitlines()[1].split(",")) == told["header_columns"]
+    assert reading.rows == told["data_rows"]
+    assert samples.select("host", "device").n_unique() == told["series"]
+    assert samples.height == told["samples"]
+    assert (reading.absent()["value: empty"], reading.absent()["value: NaN"]) == (told["missing"], told["nan"])
+    assert told["time_zone"] == "not in the file"
+    without, _, _ = reading_of("grafana_csv", "panel_series_to_columns.csv", "grafana_csv")
+    assert without.rejects()["curable"].to_list() == ["clock"] * told["data_rows"]
+
+
+def test_queries_of_datadog():
+    reading, told, data = reading_of("datadog_csv", "timeseries_export.csv", "datadog_csv")
+    samples = reading.frame("samples")
+    assert len(data.decode().splitlines()[1].split(",")) == told["header_columns"]
+    assert (reading.rows, samples.height) == (told["data_rows"], told["samples"])
+    assert sum(reading.absent().values()) == told["empty_cells"]
+    named = samples.select(pl.concat_str("host", pl.lit("/"), "device_kind", "device"))["host"]
+    assert sorted(named.unique()) == told["entities"]
+    assert samples["ts"].min() == from_us(parse_time(told["first_time"]))
+    assert samples["ts"].max() == from_us(parse_time(told["last_time"]))
+
+
+@pytest.mark.parametrize("file", ["load__load-2026-11-30", "memory__memory-used-2026-11-30"])
+def test_files_of_collectd(file):
+    reading, told, data = reading_of("collectd_csv", file, "collectd_csv", host="n1", file_name=file)
+    samples = reading.frame("samples")
+    assert data.decode().splitlines()[0].split(",") == told["columns"]
+    assert samples.group_by("metric").len()["len"].to_list() == [told["samples"]] * (len(told["columns"]) - 1)
+    assert samples["ts"].min() == from_us(parse_time(told["first_time"]))
+    assert samples["ts"].max() == from_us(parse_time(told["last_time"]))
+    first = samples.filter(pl.col("ts") == pl.col("ts").min())
+    assert first["value"].to_list() == [float(text) for text in told["exact_first"][1:]]
+    assert from_us(round(float(told["exact_first"][0]) * 1e6)) == first["ts"][0]
