@@ -10,6 +10,7 @@ from shared import shared_exists, shared_path
 
 from workbench.model.context import Context
 from workbench.model.pci import normal_pci
+from workbench.readers.plainpickle import plain_pickle
 from workbench.readers.registry import recognise
 from workbench.readers.smi_columns import columns_of
 from workbench.readers.smi_stamp import iso_stamp
@@ -17,7 +18,7 @@ from workbench.readers.source import open_source
 from workbench.readers.text import UNTERMINATED
 from workbench.readers.xmldoc import xml_documents
 from workbench.store.identity import Identity
-from workbench.timebase import parse_time, to_us
+from workbench.timebase import from_us, parse_time, to_us
 
 STATED = Context(zone="UTC", host="node-x", taken_at_us=0, interval_s=1)
 
@@ -273,3 +274,47 @@ def test_gpu_topology(file, told):
     assert entities.filter(device_kind="gpu")["attributes"].str.contains('"sm":').sum() == told["gpus"]
     named = entities.filter((pl.col("device_kind") == "nic") & ~pl.col("device").str.contains(":"))
     assert named.height == told["nics"]
+
+
+@pytest.mark.parametrize(("file", "told"), files_of("rocm_smi_json"))
+def test_rocm_smi_json(file, told):
+    reading = reading_of("rocm_smi_json", file, told)
+    text = shared_path("formats", "rocm_smi_json", file).read_text()
+    document = json.loads(text)
+    asked(told, "nonempty_lines", "ends_with_newline")
+    assert len([line for line in text.splitlines() if line.strip()]) == told["nonempty_lines"]
+    assert text.endswith("\n") == told["ends_with_newline"]
+    assert reading.rejects().is_empty()
+    assert reading.rows == sum(name.startswith("card") for name in document)
+    samples = reading.frame("samples")
+    first = reading.frame("aliases").filter(device="0")["same_as"][0]
+    for metric in ("Temperature (Sensor edge) (C)", "Voltage (mV)", "VRAM Total Memory (B)"):
+        assert same_value(samples.filter(device=first), metric, document["card0"][metric])
+
+
+@pytest.mark.parametrize(("file", "told"), files_of("nccl_flight_recorder"))
+def test_nccl_flight_recorder(file, told):
+    if not shared_exists("formats", "nccl_flight_recorder", file):
+        pytest.skip("the expectation is here, its dump is not")
+    reading = reading_of("nccl_flight_recorder", file, told)
+    asked(told, "kind", "load", "version", "entries", "states", "last_entry", "pg5_status", "pg_configs")
+    dump, _ = plain_pickle(shared_path("formats", "nccl_flight_recorder", file).read_bytes())
+    assert dump["version"] == told["version"]
+    assert len(dump["pg_config"]) == told["pg_configs"]
+    events = reading.frame("events")
+    entries = events.filter(pl.col("code") != "outstanding")
+    assert entries.height == told["entries"]
+    assert dict(entries.group_by("code").len().iter_rows()) == told["states"]
+    last = entries.sort("line").row(-1, named=True)
+    attributes = json.loads(last["attributes"])
+    wanted = told["last_entry"]
+    assert attributes["record"] == wanted["record_id"]
+    assert [attributes["group"], attributes["group_name"]] == wanted["pg"]
+    assert attributes["sequence"] == wanted["collective_seq_id"]
+    assert last["message"] == wanted["op"]
+    assert last["ts"] == from_us(parse_time(wanted["created"][:26] + "Z"))
+    behind = [json.loads(text) for text in events.filter(code="outstanding")["attributes"]]
+    assert any(
+        part["enqueued"] == told["pg5_status"]["last_enqueued"] and part["completed"] == told["pg5_status"]["last_completed"]
+        for part in behind
+    )  # fmt: skip

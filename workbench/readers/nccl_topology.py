@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from workbench.model.pci import normal_pci
 from workbench.readers.graph import Node
 from workbench.readers.told import Told
@@ -89,5 +91,5 @@ def tell_graphs(graphs: Element, host: str, told: Told) -> None:
                 device = stop.attributes.get("dev", "")
                 if kind is not None and device:
                     stops.append((host, kind, device if kind == "gpu" else f"net{device}"))
-            for here, there in zip(stops, stops[1:], strict=False):
+            for here, there in pairwise(stops):
                 told.graph.link(here, f"nccl graph:{name}", there)

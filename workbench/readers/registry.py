@@ -36,6 +36,8 @@ BUILT_IN = (
     "nvidia_smi_nvlink",
     "entity_map",
     "gpu_topology",
+    "rocm_smi_json",
+    "nccl_flight_recorder",
     "fabric_manager_log",
     "ipmi_sel",
     "ipmi_sel_info",
