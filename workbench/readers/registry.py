@@ -63,6 +63,7 @@ BUILT_IN = (
     "grafana_csv",
     "datadog_csv",
     "collectd_csv",
+    "ufm",
     "parquet",
     "table",
     "topology",
