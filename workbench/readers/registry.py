@@ -53,6 +53,7 @@ BUILT_IN = (
     "slurm_json",
     "slurm_nodes",
     "slurmctld_log",
+    "k8s_events",
     "ib_topology",
     "ib_perfquery",
     "ibswinfo",
