@@ -65,6 +65,7 @@ BUILT_IN = (
     "datadog_csv",
     "collectd_csv",
     "ufm",
+    "lldp",
     "parquet",
     "table",
     "topology",
