@@ -7,7 +7,7 @@ from shared import ROOT
 
 from workbench.model.context import Context
 from workbench.model.metric import describe
-from workbench.readers import nvidia_smi_q_text, nvidia_smi_query_csv, nvidia_smi_xml
+from workbench.readers import nvidia_smi_q_text, nvidia_smi_query_csv, nvidia_smi_xml, prometheus_text
 
 STATED = Context(host="n1", zone="Europe/Berlin")
 FIXTURES = ROOT / "data_samples" / "fixtures"
@@ -126,3 +126,14 @@ def test_hostile_xml_is_refused_and_counted(bad, tmp_path):
     assert reading.records == 1
     assert reading.rows == 0
     assert reading.count("samples") == 0
+
+
+def test_a_slice_is_one_entity_for_nvidia_smi_and_the_exporter(tmp_path):
+    text = f'DCGM_FI_DEV_FB_USED{{gpu="0",UUID="{UUID}",GPU_I_ID="2",GPU_I_PROFILE="3g.40gb",Hostname="n1"}} 37 1784016773000\n'
+    exporter = read_bytes(prometheus_text.READER, text.encode(), STATED, tmp_path)
+    smi = read(nvidia_smi_xml.READER, FIXTURES / "nvidia_smi_xml" / "lost_and_old.xml", STATED)
+    for reading in (exporter, smi):
+        part = reading.frame("samples").filter(device_kind="gpu_instance")
+        assert part.select("host", "device", "value_int").rows() == [("n1", f"{UUID}:2", 37)]
+        assert reading.has("links", {"device": f"{UUID}:2", "relation": "in", "to_kind": "gpu", "to_device": UUID})
+        assert [describe(name, "gpu_instance").id for name in part["metric"]] == ["gpu_instance.memory_used_mib"]

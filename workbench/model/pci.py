@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import polars as pl
 
 __all__ = ["normal_pci", "normal_pci_column"]
@@ -30,6 +32,7 @@ def normal_pci_column(address: pl.Expr) -> pl.Expr:
     return pl.concat_str(short, pl.lit(":"), device, tail)
 
 
+@lru_cache(maxsize=4096)
 def normal_pci(address: str) -> str | None:
     """Write one PCI address in our way; None for what is none.
 

@@ -84,14 +84,17 @@ def tell_identity(told: Told, host: str, facts: Facts, seen_us: int | None) -> N
     if pci := normal_pci(facts.known.get("pci", "")):
         attributes["pci"] = pci
     told.graph.entity(node, attributes)
-    serial = facts.known.get("serial", "")
-    names = [("pci", pci, "PCI address"), ("index", facts.known.get("index"), "index")]
-    if facts.uuid is not None:
-        names.append(("serial", None if _NOTHING.fullmatch(serial) else serial, "serial number"))
-        module = facts.known.get("module", "")
-        names.append(("module", f"module:{int(module)}" if re.fullmatch(r"\d{1,3}", module) else None, "module id"))
-    for fact, name, rule in names:
-        if name is not None and (facts.uuid is not None or fact != "pci"):
+    if facts.uuid is None:  # an index that leads to an address here and to a UUID elsewhere would contradict itself
+        return node
+    serial, module = facts.known.get("serial", ""), facts.known.get("module", "")
+    names = {
+        "PCI address": pci,
+        "index": facts.known.get("index"),
+        "serial number": None if _NOTHING.fullmatch(serial) else serial,
+        "module id": f"module:{int(module)}" if re.fullmatch(r"\d{1,3}", module) else None,
+    }
+    for rule, name in names.items():
+        if name is not None:
             told.graph.alias(node, name, f"nvidia-smi {rule}", seen_us)
     return node
 

@@ -49,9 +49,9 @@ def _inside(parent: Element, above: Node, told: Told, pairs: list[tuple[Node, El
             pairs.append((node, child))
             _inside(child, node, told, pairs)
         elif child.tag == "gpu":
-            told.graph.entity(above, _known(child, "sm", "rank", "gdr"))
-            if child.attributes.get("dev", "").isdigit() and above[1] == "gpu":
-                told.graph.alias(above, child.attributes["dev"], "NCCL topology")
+            told.graph.entity(
+                above, _known(child, "dev", "sm", "rank", "gdr")
+            )  # dev counts what the job sees: no index
         elif child.tag == "nic":
             _nets(child, above, told)
 
