@@ -36,9 +36,11 @@ calibrate: install
 	$(BIN)/python benchmarks/calibrate_precursor.py
 	$(BIN)/python benchmarks/calibrate_lag.py
 	$(BIN)/python benchmarks/calibrate_coincidence.py
+	$(BIN)/python benchmarks/calibrate_change.py
 
 bench: install
 	$(BIN)/python benchmarks/store_layout.py
+	$(BIN)/python benchmarks/change_speed.py
 	$(BIN)/python benchmarks/ingest_memory.py
 	$(BIN)/python benchmarks/parsing.py
 

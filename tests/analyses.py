@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import polars as pl
 from scipy.signal import lfilter
 
+from workbench.analysis.change import change_points
 from workbench.analysis.coincidence import Occurrences, Places, Rules, coincidence_of
 from workbench.analysis.lag import lag_correlation
 from workbench.model.panel import Panel
@@ -50,6 +52,21 @@ def _lag_noise(seed: int) -> Panel:
     x, y = lfilter([1], [1, -0.8], np.random.default_rng([seed, 1]).normal(size=(2, 3, 400)), axis=2)
     x[1, 50:80], y[2, 300:] = np.nan, np.nan
     return panel_of(x, y)
+
+
+def _change_noise(seed: int) -> Panel:
+    x, y = lfilter([1], [1, -0.5], np.random.default_rng([seed, 3]).normal(size=(2, 4, 500)), axis=2)
+    x[1, 50:80], x[2, 300:] = np.nan, np.nan
+    return panel_of(x, y)
+
+
+def _change_numbers(result: Any) -> dict[str, Any]:
+    hidden = ("entity", "ts", "ts_low", "ts_high", "kind", "scope", "why")
+    told = result.entities.filter(pl.col("cells") > 0).sort("entity")
+    return {
+        "changes": result.changes.drop(hidden).cast(pl.Float64).fill_null(-1).to_numpy(),
+        "entities": told.select("changes", "holds", "cells", "effective_n").cast(pl.Float64).to_numpy(),
+    }
 
 
 def _reordered_panel(panel: Panel, order: np.ndarray) -> Panel:
@@ -148,6 +165,18 @@ ANALYSES = (
         with_unseen=_panel_with_unseen,
         numbers=_lag_numbers,
         claims=lambda result: bool(result.holds and result.p <= 0.05),
+    ),
+    AnalysisCase(
+        name="change_points",
+        noise=_change_noise,
+        run=lambda panel, seed: change_points(panel, "gpu.power_w", seed=seed),
+        arrays=lambda panel: [panel.values, panel.ts_us],
+        later=lambda panel, by_us: replace(panel, ts_us=panel.ts_us + by_us),
+        reordered=_reordered_panel,
+        entities=4,
+        with_unseen=_panel_with_unseen,
+        numbers=_change_numbers,
+        claims=lambda result: bool((result.believed["q"] <= 0.05).any()),
     ),
     AnalysisCase(
         name="coincidence",

@@ -127,3 +127,31 @@ def preceded(rng, *, share, a=300, b=40):
         occurrences("aer", np.append(other[0], place[hit]), np.append(other[1], early)),
         occurrences("xid:79", place, ts),
     )
+
+
+#: Series that stand still, whatever their noise; and those that move by themselves.
+STILL = ("iid", "ar50", "ar90", "heavy tail", "skewed", "counts", "moving average")
+WANDERING = ("ar99", "random walk", "trend", "daily rhythm", "counter rates", "bursts")
+
+
+def one_series(kind, rng, size=720):
+    """One series without any change that lasts; a day has 144 cells."""
+    made = {
+        "ar50": lambda: first_order(rng, 0.5, (size,)),
+        "skewed": lambda: rng.exponential(size=size),
+        "counts": lambda: rng.poisson(2, size=size).astype(float),
+        "counter rates": lambda: np.diff(np.cumsum(rng.poisson(3, size=size + 1))).astype(float),
+        "moving average": lambda: np.convolve(rng.normal(size=size + 9), np.ones(10), "valid"),
+        "bursts": lambda: _on_and_off(rng, size),
+    }
+    return made[kind]() if kind in made else series(kind, rng, (1, 1, size))[0, 0]
+
+
+def _on_and_off(rng, size):
+    on, start = np.zeros(size), 0
+    while start < size:
+        start += int(rng.exponential(50)) + 1
+        length = int(rng.exponential(10)) + 1
+        on[start : start + length] = 1
+        start += length
+    return rng.normal(size=size) + 3 * on

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.version import __version__
 
 if TYPE_CHECKING:
+    from workbench.analysis.change import change_points
     from workbench.analysis.coincidence import coincidence
     from workbench.analysis.lag import lag_correlation
     from workbench.hypotheses.judge import judge
@@ -41,6 +42,7 @@ _HOME = {
     "Selector": "workbench.model.selector",
     "Verdict": "workbench.model.verdict",
     "change": "workbench.model.signal",
+    "change_points": "workbench.analysis.change",
     "coincidence": "workbench.analysis.coincidence",
     "event": "workbench.model.selector",
     "explore": "workbench.widgets.explore",
@@ -66,6 +68,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "change",
+    "change_points",
     "coincidence",
     "event",
     "explore",
