@@ -7,7 +7,7 @@ import pytest
 from readings import read
 from shared import shared_path
 
-from workbench.model.context import Context
+from workbench.model.context import Columns, Context
 from workbench.readers.registry import recognise
 from workbench.timebase import from_us, parse_time
 
@@ -70,3 +70,23 @@ def test_files_of_collectd(file):
     first = samples.filter(pl.col("ts") == pl.col("ts").min())
     assert first["value"].to_list() == [float(text) for text in told["exact_first"][1:]]
     assert from_us(round(float(told["exact_first"][0]) * 1e6)) == first["ts"][0]
+
+
+@pytest.mark.parametrize("file", ["centos-7.7_mpstat-A-2-5.out", "ubuntu-18.04_iostat-1.out"])
+def test_reports_of_sysstat(file):
+    stated = {"taken_at_us": parse_time("2021-12-01T10:00:00Z"), "interval_s": 1.0}
+    reading, told, data = reading_of(
+        "sysstat_text", file, "sysstat_text", zone="UTC", columns=Columns(time_format="%m/%d/%Y"), **stated
+    )
+    assert data.endswith(b"\n") == told["ends_with_newline"]
+    assert reading.records - reading.skips()["blank"] == told["nonempty_lines"]
+    assert reading.rejects().is_empty()
+    if file.startswith("centos"):
+        idle = reading.frame("samples").filter(metric="mpstat.%idle", device_kind="host").sort("ts")
+        assert idle["value"].to_list()[:3] == [99.5, 99.5, 99.5]
+        assert idle["ts"][0] == from_us(parse_time("2022-03-11T15:16:17Z"))
+        assert set(idle["host"]) == {"localhost"}
+    else:
+        idle = reading.frame("samples").filter(metric="iostat.%idle")
+        assert idle["value"].to_list() == [98.99, 99.0]
+        assert reading.skips()["since boot"] == 21

@@ -61,6 +61,7 @@ BUILT_IN = (
     "rdma_stat",
     "ibdiagnet",
     "mlxlink",
+    "sysstat_text",
     "grafana_csv",
     "datadog_csv",
     "collectd_csv",
