@@ -57,7 +57,9 @@ def test_no_change_is_said_of_those_that_can_be_judged():
     assert not told["c1/node00/gpu:3"]["holds"]
     assert told["c1/node01/gpu:1"]["why"] == "too few cells"
     assert found.table()["entity"].n_unique() == 16, "an entity without changes has a row, too"
-    assert "2 cannot be judged" in found.sentence
+    assert "cannot be judged" in found.sentence
+    assert "too few cells (1)" in found.sentence
+    assert found.entities["holds"].sum() >= 12
 
 
 def test_gaps_are_left_out_and_said():

@@ -50,7 +50,9 @@ def change_figure(
         axis = f"y{at + 1}" if at else "y"
         top = 1.0 - (at + 0.12) / count
         span = [max(top - 0.78 / count, 0.0), top]  # above it stands the name
-        fig.update_layout({axis.replace("y", "yaxis"): {"domain": span, "anchor": "x"}})
+        fig.update_layout(
+            {axis.replace("y", "yaxis"): {"domain": span, "anchor": "x", "title": {"text": unit or "unit?"}}}
+        )
         fig.add_annotation(
             text=theme.words(entity, 60), x=0.0, xref="paper", xanchor="left", y=span[1], yref="paper", yanchor="bottom",
             showarrow=False, font={"size": 11},
