@@ -45,7 +45,7 @@ _OTHER = "no line of ethtool -S"
 def _recognise(head: bytes, context: Context) -> Match | None:
     del context
     if matched_share(head, r"^NIC statistics:\s*$") and matched_share(head, r"^\s+\S[^:]*(?:\]: ?[^:]+)?: *-?\d+\s*$"):
-        return Match(confidence=0.95, rule="'NIC statistics:', as ethtool -S prints it")
+        return Match(confidence=0.97, rule="'NIC statistics:', as ethtool -S prints it")
     return None
 
 

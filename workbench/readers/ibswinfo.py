@@ -43,7 +43,7 @@ def _recognise(head: bytes, context: Context) -> Match | None:
         and matched_share(head, r"^GUID +\| 0x[0-9a-f]")
         and matched_share(head, r"^(?:uptime|PSID|fan#1|part number)\b.*\|")
     ):
-        return Match(confidence=0.9, rule="a table with GUID and uptime or fans, as ibswinfo prints it")
+        return Match(confidence=0.97, rule="a table with GUID and uptime or fans, as ibswinfo prints it")
     return None
 
 

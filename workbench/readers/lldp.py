@@ -48,9 +48,9 @@ _DEPTH = 4
 def _recognise(head: bytes, context: Context) -> Match | None:
     del context
     if matched_share(head, rf"^(?:{_ARISTA.pattern}|{_CISCO.pattern})$"):
-        return Match(confidence=0.95, rule="a table of LLDP neighbours")
+        return Match(confidence=0.97, rule="a table of LLDP neighbours")
     if "lldp" in outer_keys(head) and b'"interface"' in head:
-        return Match(confidence=0.95, rule="JSON with lldp and interface, as lldpcli writes it")
+        return Match(confidence=0.97, rule="JSON with lldp and interface, as lldpcli writes it")
     return None
 
 

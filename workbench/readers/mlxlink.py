@@ -81,9 +81,9 @@ _OTHER = "no line of mlxlink"
 def _recognise(head: bytes, context: Context) -> Match | None:
     del context
     if matched_share(head, rf"^(?:{_SECTIONS})\s*$") and matched_share(head, r"^[A-Z][^:]+ : "):
-        return Match(confidence=0.95, rule="'Operational Info' or 'Module Info' over fields, as mlxlink prints them")
+        return Match(confidence=0.97, rule="'Operational Info' or 'Module Info' over fields, as mlxlink prints them")
     if {"result", "status"} <= outer_keys(head) and re.search(rf'"(?:{_SECTIONS})"\s*:'.encode(), head):
-        return Match(confidence=0.95, rule="JSON with the parts that mlxlink prints")
+        return Match(confidence=0.97, rule="JSON with the parts that mlxlink prints")
     return None
 
 

@@ -36,11 +36,11 @@ _OTHER = "no statistic of an RDMA port"
 def _recognise(head: bytes, context: Context) -> Match | None:
     del context
     if matched_share(head, r"^link [A-Za-z][\w-]*/\d+(?: +[A-Za-z]\w* +\d+)+\s*$"):
-        return Match(confidence=0.95, rule="'link device/port' and counters, as rdma statistic prints it")
+        return Match(confidence=0.97, rule="'link device/port' and counters, as rdma statistic prints it")
     if {"ifindex", "ifname", "port"} <= outer_keys(head):
-        return Match(confidence=0.95, rule="JSON with ifindex, ifname and port, as rdma statistic -j prints it")
+        return Match(confidence=0.97, rule="JSON with ifindex, ifname and port, as rdma statistic -j prints it")
     if matched_share(head, r"^\S*infiniband/[\w-]+/(?:ports/\d+/)?(?:hw_)?counters/\w+(?::|\s+|=)\s*\S+\s*$") >= 0.5:
-        return Match(confidence=0.95, rule="counters of infiniband in sysfs, a path and a value a line")
+        return Match(confidence=0.97, rule="counters of infiniband in sysfs, a path and a value a line")
     return None
 
 

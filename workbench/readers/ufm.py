@@ -52,12 +52,12 @@ def _recognise(head: bytes, context: Context) -> Match | None:
     del context
     first = head.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n", 1)[0].decode(errors="replace")
     if all(name in (_cells(first) or []) for name in _HEADER):
-        return Match(confidence=0.95, rule="CSV with 'Event ID', 'Severity' and 'Event Name', as UFM exports it")
+        return Match(confidence=0.97, rule="CSV with 'Event ID', 'Severity' and 'Event Name', as UFM exports it")
     share = matched_share(head, rf"^{_STAMP} \[\d+\] \[\d+\] [A-Z]+ ")
     if share >= 0.5:
-        return Match(confidence=0.95, rule=f"{share:.0%} of the first lines are events of UFM")
+        return Match(confidence=0.97, rule=f"{share:.0%} of the first lines are events of UFM")
     if "values" in outer_keys(head) and b'"source_id"' in head and b'"Infiniband_' in head:
-        return Match(confidence=0.95, rule="JSON with source_id and Infiniband_ counters: telemetry of UFM")
+        return Match(confidence=0.97, rule="JSON with source_id and Infiniband_ counters: telemetry of UFM")
     return None
 
 

@@ -180,19 +180,25 @@ class Identity:
         if kind == "cluster":
             return Resolved(self.cluster, "cluster", None, self.cluster)
         name = device_name(kind, device)
-        owners = self._owner.get((kind, name), set())
-        if host is None and len(owners) == 1:
-            host = next(iter(owners))
+        host = host or self._sole_owner(kind, name)
         if host is not None and kind == "gpu" and is_stable(kind, name):
             self._owner.setdefault((kind, name), set()).add(host)
         spans = self._timeline((host or "", kind, name))
         whole = next((target for start, end, target in spans if (start, end) == ALWAYS), name)
         timed = tuple(
-            (start, end, self._id(host, kind, target)) for start, end, target in spans if (start, end) != ALWAYS
+            (start, end, self._id(host or self._sole_owner(kind, target), kind, target))
+            for start, end, target in spans
+            if (start, end) != ALWAYS
         )
+        host = host or self._sole_owner(kind, whole)  # a LID leads to a GUID, and that to its host
         stable = is_stable(kind, whole) or (bool(timed) and whole == name)
         host_id = f"{self.cluster}/{host}" if host else None
         return Resolved(self._id(host, kind, whole), kind, host_id, whole, stable, timed)
+
+    def _sole_owner(self, kind: str, name: str) -> str | None:
+        """Give the host that alone has a device of this lasting name."""
+        owners = self._owner.get((kind, name), set())
+        return next(iter(owners)) if len(owners) == 1 else None
 
     def _bare(self, host: str | None, kind: str | None, device: str | None) -> Resolved:
         """Resolve a host, or an entity that only its kind names."""

@@ -9,8 +9,10 @@ __all__ = ["GPU_KINDS", "device_name", "host_name", "is_stable", "split_domain"]
 
 #: Kinds whose devices have names that change at a boot (index, PCI address) beside a lasting one.
 GPU_KINDS = frozenset({"gpu"})
+_OF_FABRIC = frozenset({"nic", "port", "switch"})
 _UUID = re.compile(r"(GPU|MIG)-([0-9a-f][0-9a-f-]{7,})", re.ASCII | re.IGNORECASE)
 _PCI = re.compile(r"([0-9a-f]{4}|[0-9a-f]{8}):([0-9a-f]{2}):([0-9a-f]{2})(?:\.([0-7]))?", re.ASCII | re.IGNORECASE)
+_GUID = re.compile(r"(?:0x)?([0-9a-f]{16})((?:[/:]\d{1,5})?)", re.ASCII | re.IGNORECASE)
 _INDEX = re.compile(r"(?:nvidia|gpu)?[ _-]?(\d{1,3})", re.ASCII | re.IGNORECASE)
 _PORT = re.compile(r"(.+):\d{1,5}", re.ASCII)
 
@@ -19,7 +21,8 @@ def device_name(kind: str, name: str) -> str:
     """Give the one spelling of a device's name.
 
     PCI addresses lose their function 0 and the upper half of their domain where that is 0; GPUs
-    named ``3``, ``gpu3`` and ``nvidia3`` are one; UUIDs are lower case.
+    named ``3``, ``gpu3`` and ``nvidia3`` are one; UUIDs are lower case; GUIDs of InfiniBand are
+    ``0x`` and 16 digits in lower case.
 
     Examples
     --------
@@ -27,6 +30,8 @@ def device_name(kind: str, name: str) -> str:
     ('0000:3a:00', '0000:3a:00', '3')
     >>> device_name("gpu", "0008:01:00.0"), device_name("port", "mlx5_0/1")
     ('0008:01:00', 'mlx5_0:1')
+    >>> device_name("nic", "9C0591030011AA00"), device_name("port", "0x9c0591030011aa00/1")
+    ('0x9c0591030011aa00', '0x9c0591030011aa00:1')
     """
     text = name.strip()
     if pci := _PCI.fullmatch(text):
@@ -35,6 +40,8 @@ def device_name(kind: str, name: str) -> str:
         return f"{domain}:{pci[2]}:{pci[3]}{function}".lower()
     if uuid := _UUID.fullmatch(text):
         return f"{uuid[1].upper()}-{uuid[2].lower()}"
+    if kind in _OF_FABRIC and (guid := _GUID.fullmatch(text)):
+        return f"0x{guid[1].lower()}{guid[2].replace('/', ':')}"
     if kind in GPU_KINDS and (index := _INDEX.fullmatch(text)):
         return str(int(index[1]))
     return text.replace("/", ":") or "unnamed"  # a slash parts entities from what they lie in
