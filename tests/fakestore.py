@@ -19,6 +19,7 @@ from workbench.hypotheses.rows import ROWS
 from workbench.model.incident import Incident, Incidents
 from workbench.model.provenance import Provenance
 from workbench.model.selector import Selector
+from workbench.store.clocks import CLOCKS
 
 T0 = datetime(2026, 3, 1, tzinfo=UTC)
 FELL_AT = T0 + timedelta(hours=12, seconds=7)
@@ -219,6 +220,9 @@ class FakeStore:
 
     def observed(self) -> pl.DataFrame:
         return self._tables["observed"]
+
+    def clocks(self) -> pl.DataFrame:
+        return pl.DataFrame(schema=CLOCKS)
 
     def ledger_rows(self) -> pl.DataFrame:
         return self._tables["ledger"]

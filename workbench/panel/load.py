@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
@@ -16,6 +16,7 @@ from workbench.model.incident import Incident
 from workbench.model.selector import Selector
 from workbench.model.signal import Signal
 from workbench.panel.align import Grid, align
+from workbench.panel.clockdoubt import clock_doubt_s
 from workbench.panel.fleet import Fleet, SignalInfo
 from workbench.panel.place import Place, host_of, places
 from workbench.panel.select import metric_rows
@@ -115,7 +116,9 @@ def fleets(
     scopes = ("gpu", "host") if on_gpus else ("host",)
     made = [_fleet(store, scope, grid, wide, on_gpus=on_gpus, outcome=outcome) for scope in scopes]
     named = (signals,) if isinstance(signals, str) else tuple(signals)
-    chosen = [_choose(fleet, named) for fleet in made if fleet is not None]
+    clocks = store.clocks()
+    doubt = {kind: clock_doubt_s(clocks, incidents, kind) for kind in ("metric", "event")}
+    chosen = [_doubted(_choose(fleet, named), doubt) for fleet in made if fleet is not None]
     _refuse_unknown(named, [info.name for fleet in made if fleet is not None for info in fleet.signals])
     kept = tuple(fleet for fleet in chosen if fleet.signals)
     if not kept:
@@ -278,6 +281,15 @@ def _watched(store: Store, place: Place, grid: Grid) -> Floats:
 def _choose(fleet: Fleet, named: Sequence[str]) -> Fleet:
     kept = tuple(info for info in fleet.signals if any(info.name == n or fnmatchcase(info.name, n) for n in named))
     return replace(fleet, signals=kept)
+
+
+def _doubted(fleet: Fleet, doubt: Mapping[str, float]) -> Fleet:
+    """Add to the uncertainty of each signal what clocks put in doubt."""
+    signals = tuple(
+        replace(info, uncertainty_s=info.uncertainty_s + doubt["metric" if info.kind == "metric" else "event"])
+        for info in fleet.signals
+    )
+    return replace(fleet, signals=signals)
 
 
 def _refuse_unknown(named: Sequence[str], known: Sequence[str]) -> None:

@@ -85,7 +85,7 @@ def collect(store: Store, incident: Incident | None, verdicts: Sequence[Verdict]
             "ledger": _ledger(store),
         },
         "verdicts": [evidence(verdict) for verdict in in_detail(verdicts)],
-        "unknown": _unknown(incident, verdicts, account),
+        "unknown": [*_unknown(incident, verdicts, account), *_clocks(store, incident)],
         "method": list(METHOD),
         "limits": list(LIMITS),
         "claims": claims(verdicts),
@@ -159,6 +159,19 @@ def _ledger(store: Store) -> dict[str, Any]:
         "screened": int(table.filter(pl.col("kind") == "screen").height),
         "rows": [_plain_row(row) for row in shown.iter_rows(named=True)],
     }
+
+
+def _clocks(store: Store, incident: Incident | None) -> list[str]:
+    """Say which clocks are off: of the incident's hosts, else of any."""
+    off = store.clocks().filter("off")
+    if incident is not None:
+        off = off.filter(pl.col("host").is_in([host for host in (*incident.hosts, incident.host) if host]))
+    said = [
+        f"The clock ({row['clock']}) of {row['host']} is {abs(row['offset_s']):.3g} s {'ahead' if row['offset_s'] > 0 else 'behind'} "
+        f"({row['low_s']:.3g} to {row['high_s']:.3g} s; {row['shared']} {row['method']}): times here are as recorded."
+        for row in off.head(_MOST_TOLD).iter_rows(named=True)
+    ]
+    return said + ([f"{off.height - _MOST_TOLD} more clocks are off."] if off.height > _MOST_TOLD else [])
 
 
 def _unknown(incident: Incident | None, verdicts: Sequence[Verdict], account: dict[str, Any]) -> list[str]:

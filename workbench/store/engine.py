@@ -17,7 +17,9 @@ import polars as pl
 
 from workbench.errors import ResourceError, StoreError, UsageError
 from workbench.store import delta
+from workbench.store.aligned import aligned_view
 from workbench.store.asked import SAMPLES, SAMPLES_OF, Asked, asked_of, words_of
+from workbench.store.clocks import clock_shifts, clocks
 from workbench.store.layout import FIXED, LEDGER, SAMPLES_LONG, is_wide, table_folder
 from workbench.store.manifest import Snapshot
 from workbench.store.renames import renames
@@ -29,6 +31,8 @@ __all__ = ["Engine", "Parameters", "ledger_paths"]
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 #: All events as told; ``events`` has each once.
 EVENTS_TOLD = "events_told"
+#: How far clocks are off; and events with what is known of that taken off their times.
+CLOCKS, EVENTS_ALIGNED = "clocks", "events_aligned"
 #: Below so many files a table is always read through one view.
 _FEW_FILES = 8
 #: Words of queries about the tables themselves: these see every view.
@@ -122,7 +126,7 @@ class Engine:
     def views(self) -> tuple[str, ...]:
         """Names of the views."""
         wide = [table for table in self._now.tables if is_wide(table)]
-        return (SAMPLES, *FIXED, EVENTS_TOLD, LEDGER, *wide)
+        return (SAMPLES, *FIXED, EVENTS_TOLD, CLOCKS, EVENTS_ALIGNED, LEDGER, *wide)
 
     def _prepare(self, cursor: duckdb.DuckDBPyConnection, query: str, parameters: Parameters) -> None:
         """Make the views that a query names; those that it asks only a part of, for this query alone."""
@@ -163,9 +167,29 @@ class Engine:
     def _make_view(self, view: str) -> None:
         """Make a view for good; not before it is named, because that reads the end of each of its files."""
         with self._lock:
-            if view not in self._made:
+            if view in self._made:
+                return
+            if view == CLOCKS:
+                self._keep(CLOCKS, self.clocks)
+            elif view == EVENTS_ALIGNED:
+                self._keep("clock_shifts", clock_shifts(self.clocks))
+                for needed in ("events", "files"):
+                    self._make_view(needed)
+                self._connection.execute(f"create view {EVENTS_ALIGNED} as {aligned_view()}")
+            else:
                 self._connection.execute(f"create view {identifier(view)} as {self._view(view, self._now.paths(view))}")
-                self._made.add(view)
+            self._made.add(view)
+
+    @cached_property
+    def clocks(self) -> pl.DataFrame:
+        """How far the clocks of hosts are off: :func:`workbench.store.clocks.clocks`."""
+        return clocks(self.ask)
+
+    def _keep(self, table: str, rows: pl.DataFrame) -> None:
+        """Put rows into a table of the connection."""
+        self._connection.register("_kept", rows.to_arrow())
+        self._connection.execute(f"create table {identifier(table)} as from _kept")
+        self._connection.unregister("_kept")
 
     def _view(self, view: str, paths: Sequence[str]) -> str:
         if view == LEDGER:

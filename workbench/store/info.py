@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import polars as pl
 
 from workbench.figures.text import escape
 from workbench.store.catalog import catalog
+from workbench.store.clocks import CLOCKS
 from workbench.store.engine import Engine
 from workbench.store.names import GPU_KINDS, is_stable
 from workbench.store.report import html_table
@@ -68,7 +69,12 @@ class StoreInfo:
     told_again : int
         Events that a second file told in the same words; ``events`` has them once.
     joins : polars.DataFrame
-        Of the hosts that one source names, how many another source names too.
+        Of the names that one source gives, how many another source knows too; ``missing`` lists some that
+        it does not.
+    clocks : polars.DataFrame
+        Hosts whose clocks are off by more than is uncertain.
+    compared : int
+        Clocks that had enough in common with others to be compared.
     """
 
     path: str
@@ -80,6 +86,8 @@ class StoreInfo:
     coverage: pl.DataFrame
     joins: pl.DataFrame
     told_again: int = 0
+    clocks: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=CLOCKS))
+    compared: int = 0
 
     @property
     def span(self) -> tuple[str, str] | None:
@@ -92,6 +100,7 @@ class StoreInfo:
         return [
             ("store", self.table()), ("sources", self.sources), ("entities", self.kinds), ("metrics", self.metrics),
             ("events", self.events), ("observation", self.coverage), ("joins", self.joins),
+            ("clocks", self.clocks),
         ]  # fmt: skip
 
     def table(self) -> pl.DataFrame:
@@ -107,6 +116,8 @@ class StoreInfo:
             "metrics": self.metrics.height,
             "events": int(self.events["count"].sum()),
             "events told again": self.told_again,
+            "clocks compared": self.compared,
+            "clocks off": self.clocks.height,
         }
         return pl.DataFrame({"what": list(facts), "value": [str(value) for value in facts.values()]})
 
@@ -152,4 +163,5 @@ def gather(engine: Engine, path: Path, version: str) -> StoreInfo:
         told_again=told - int(events["count"].sum()),
         coverage=engine.ask(_COVERAGE),
         joins=joins.with_columns((pl.col("found") / pl.col("names")).alias("rate")),
+        clocks=engine.clocks.filter("off"), compared=engine.clocks.height,
     )  # fmt: skip

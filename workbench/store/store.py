@@ -172,7 +172,7 @@ class Store:
     def sql(self, query: str, parameters: Parameters = None) -> pl.DataFrame:
         """Answer one DuckDB query; it can only read, and only this store.
 
-        Views: ``samples series events jobs entities links aliases observed files rejects absent
+        Views: ``samples series events events_aligned clocks jobs entities links aliases observed files rejects absent
         metrics ledger`` and one wide table per kind of entity (``gpu``, ``host``, ``port`` ...) with
         ``ts, entity``, a column per metric, and ``source``.
         A wide row is what one file tells of one entity at one time: files that tell different
@@ -319,6 +319,18 @@ class Store:
         """
         rows = self.frame("from observed").with_columns(source=pl.lit(None, pl.String))
         return join_intervals(rows, ["entity", "what", "reader", "source"]).drop("source")
+
+    def clocks(self) -> pl.DataFrame:
+        """Say how far the clocks of hosts are off, from what several of them saw; see ``docs/identity.md``.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``host, clock`` (``os``, ``bmc``, ``metrics``), ``against, offset_s`` (above 0: ahead),
+            ``low_s, high_s, shared, confidence, noise_s, method, off``. No stored time is changed; the view
+            ``events_aligned`` has the events of clocks that are off with it taken off.
+        """
+        return self._engine.clocks
 
     def quarantine(self) -> Quarantine:
         """Give the records that were rejected, with what would cure them."""
