@@ -40,6 +40,7 @@ _NO_DEVICE = (
     'the dump does not name its interface: state device as a constant (device = "=ens1f0") in a mapping (--map)'
 )
 _OTHER = "no line of ethtool -S"
+_LONGEST = 1000  # characters of a line
 
 
 def _recognise(head: bytes, context: Context) -> Match | None:
@@ -50,7 +51,7 @@ def _recognise(head: bytes, context: Context) -> Match | None:
 
 
 def _read(source: Source, context: Context) -> Iterator[Batch]:
-    return line_batches(source, _Statistics(context))
+    return line_batches(source, _Statistics(context), longest=_LONGEST)
 
 
 @dataclass(eq=False)

@@ -31,6 +31,7 @@ _FAILED = re.compile(r"(?:ibwarn|iberror|ibpanic|perfquery|.*\bperfquery): .*|.*
 _SELECT = frozenset({"PortSelect", "CounterSelect", "CounterSelect2"})
 _ALL_PORTS = 255
 _NO_PORT = "a counter of no port"
+_LONGEST = 1000  # characters of a line
 
 
 def _recognise(head: bytes, context: Context) -> Match | None:
@@ -41,7 +42,7 @@ def _recognise(head: bytes, context: Context) -> Match | None:
 
 
 def _read(source: Source, context: Context) -> Iterator[Batch]:
-    return line_batches(source, _Counters(context))
+    return line_batches(source, _Counters(context), longest=_LONGEST)
 
 
 @dataclass(eq=False)

@@ -48,6 +48,7 @@ _DATED = re.compile(r"#.*?generated on (.+?)\s*")
 _NO_NODE = "a port of no node"
 _NO_LINE = "no line of ibnetdiscover"
 _DOWN = "???"
+_LONGEST = 1000  # characters of a line
 
 
 def _recognise(head: bytes, context: Context) -> Match | None:
@@ -61,7 +62,7 @@ def _recognise(head: bytes, context: Context) -> Match | None:
 
 
 def _read(source: Source, context: Context) -> Iterator[Batch]:
-    return line_batches(source, _Topology(context))
+    return line_batches(source, _Topology(context), longest=_LONGEST)
 
 
 @dataclass(eq=False)

@@ -28,8 +28,8 @@ __all__ = ["READER"]
 
 _START = re.compile(r"START_([A-Z0-9_]{1,60})\s*")
 _END = re.compile(r"END_([A-Z0-9_]{1,60})\s*")
-_RUN_TIME = re.compile(r"[#\s]*(?:[Rr]un [Tt]ime|[Tt]imestamp)\s*:\s*(.+?)\s*")
-_LOGGED = re.compile(r"-([IWE])- ?(.*?)\s*")
+_RUN_TIME = re.compile(r"[#\s]*(?:[Rr]un [Tt]ime|[Tt]imestamp)\s*:\s*(\S.*)")
+_LOGGED = re.compile(r"-([IWE])-(?: (.*))?")
 _TITLE = re.compile(r"[A-Z][\w /()&-]{2,60}")
 _PORT_OF_GUIDS = re.compile(r"\bS[0-9a-f]{16}/N([0-9a-f]{16})/P(\d{1,3})\b")
 _PORT_OF_NAME = re.compile(r"(?<![\w./-])([A-Za-z][\w.-]{0,60})/(?:[\w-]{1,20}/)*P(\d{1,3})\b")
@@ -100,7 +100,7 @@ class _Dump:
         """Take a line of no table; ``place`` is its number and the line before."""
         number, before = place
         if found := _RUN_TIME.fullmatch(text):
-            self._stated(found[1])
+            self._stated(found[1].strip())
             told.skip("metadata")
         elif found := _LOGGED.fullmatch(text):
             self._logged(number, text, found, told)
@@ -239,7 +239,7 @@ class _Dump:
         )  # fmt: skip
 
     def _logged(self, number: int, text: str, found: re.Match[str], told: Told) -> None:
-        severity = _SEVERITIES.get(found[1])
+        severity, message = _SEVERITIES.get(found[1]), (found[2] or "").strip()
         if severity is None:
             told.skip("information")
             return
@@ -249,13 +249,13 @@ class _Dump:
             return
         told.row()
         who: Node = (None, "cluster", None)
-        if port := _PORT_OF_GUIDS.search(found[2]):
+        if port := _PORT_OF_GUIDS.search(message):
             who = (None, "port", port_name(f"0x{port[1]}", int(port[2])))
-        elif port := _PORT_OF_NAME.search(found[2]):
+        elif port := _PORT_OF_NAME.search(message):
             who = (None, "port", f"{port[1]}/{int(port[2])}")
-        lid = _LID.search(found[2])
+        lid = _LID.search(message)
         told.event(
-            who, "ibdiagnet", found[2], span_us=(moment.ts_us, moment.ts_us), line=number, severity=severity,
+            who, "ibdiagnet", message, span_us=(moment.ts_us, moment.ts_us), line=number, severity=severity,
             code=word(self._title) if self._title else None, attributes={"lid": int(lid[1], 0)} if lid else None,
         )  # fmt: skip
 

@@ -33,6 +33,7 @@ _ATTRIBUTES = {
 _GOOD = frozenset({"ok", "n/a", "na", ""})
 _NO_GUID = "a switch without a GUID"
 _NO_ROW = "no row of ibswinfo"
+_LONGEST = 1000  # characters of a line
 
 
 def _recognise(head: bytes, context: Context) -> Match | None:
@@ -48,7 +49,7 @@ def _recognise(head: bytes, context: Context) -> Match | None:
 
 
 def _read(source: Source, context: Context) -> Iterator[Batch]:
-    return line_batches(source, _Tables(context))
+    return line_batches(source, _Tables(context), longest=_LONGEST)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,6 +43,7 @@ _NOBODY = frozenset({"localhost", "localhost.localdomain", "(none)", "not advert
 _NO_ROW = "no row of a table of neighbours"
 _NO_NEIGHBOUR = "a neighbour without a name or a port"
 _DEPTH = 4
+_LONGEST = 1000  # characters of a line
 
 
 def _recognise(head: bytes, context: Context) -> Match | None:
@@ -57,7 +58,7 @@ def _recognise(head: bytes, context: Context) -> Match | None:
 def _read(source: Source, context: Context) -> Iterator[Batch]:
     if source.head().removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"[")):
         return _read_json(source, context)
-    return line_batches(source, _Table(context))
+    return line_batches(source, _Table(context), longest=_LONGEST)
 
 
 @dataclass(frozen=True, kw_only=True)

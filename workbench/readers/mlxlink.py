@@ -76,6 +76,7 @@ _WORDS = frozenset(
 )
 _NO_DEVICE = 'the dump does not name its device: state device as a constant (device = "=mlx5_0") in a mapping (--map)'
 _OTHER = "no line of mlxlink"
+_LONGEST = 1000  # characters of a line
 
 
 def _recognise(head: bytes, context: Context) -> Match | None:
@@ -90,7 +91,7 @@ def _recognise(head: bytes, context: Context) -> Match | None:
 def _read(source: Source, context: Context) -> Iterator[Batch]:
     if source.head().removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"[")):
         return _read_json(source, context)
-    return line_batches(source, _Text(context))
+    return line_batches(source, _Text(context), longest=_LONGEST)
 
 
 @dataclass(eq=False)

@@ -31,6 +31,7 @@ _BESIDE = frozenset({"ifindex", "ifname", "port", "lifespan"})
 _MOST = 2**64
 _MISSING = re.compile(r"(?i:n/a.*|invalid.*|-+)")
 _OTHER = "no statistic of an RDMA port"
+_LONGEST = 10_000  # characters of a line
 
 
 def _recognise(head: bytes, context: Context) -> Match | None:
@@ -48,7 +49,7 @@ def _read(source: Source, context: Context) -> Iterator[Batch]:
     start = source.head().removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.startswith((b"[", b"{")):
         return _read_json(source, context)
-    return line_batches(source, _Text(context))
+    return line_batches(source, _Text(context), longest=_LONGEST)
 
 
 @dataclass(eq=False)

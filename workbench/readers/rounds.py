@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from workbench.errors import UsageError
 from workbench.model.context import Context
 from workbench.readers.dumptime import iso_of_ctime
 from workbench.readers.gpu_table import INTERVAL_MISSING
+from workbench.readers.stamps import EARLIEST_US, LATEST_US
 from workbench.readers.timecells import Clocks, TimeRule, read_times
 from workbench.readers.told import TAKEN_AT_MISSING
+from workbench.timebase import parse_time
 
 __all__ = ["Moment", "Rounds", "dated"]
 
@@ -23,6 +26,8 @@ _HEADING = re.compile(
     r"|1\d{9}(?:\.\d{1,6})?"
     r")(?:[\s#=*-]+(.*?))?[\s#=*-]*"
 )
+
+_ZONED = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-](?:0\d|1[0-3]):?[0-5]\d)")
 
 
 def dated(text: str) -> tuple[str, str] | None:
@@ -37,6 +42,17 @@ def dated(text: str) -> tuple[str, str] | None:
     """
     found = _HEADING.fullmatch(text)
     return None if found is None else (iso_of_ctime(found[1]), found[2] or "")
+
+
+def _absolute(stamp: str) -> int | None:
+    """Read a time with a zone at once: a column of one is slow, and loops print thousands."""
+    if not _ZONED.fullmatch(stamp):
+        return None
+    try:
+        us = parse_time(stamp)
+    except UsageError:
+        return None
+    return us if EARLIEST_US <= us < LATEST_US else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,10 +89,13 @@ class Rounds:
 
     def say(self, stamp: str) -> None:
         """Take a time that stands above the samples that follow."""
+        self._seen.clear()
+        if (absolute := _absolute(stamp)) is not None:
+            self._stated = Moment(ts_us=absolute)
+            return
         times = read_times(pl.Series([stamp]), self._clocks)
         ts_us, why, cure = times.select("ts", "reason", "curable").row(0)
         self._stated = Moment(ts_us=ts_us, why=why or "", cure=cure)
-        self._seen.clear()
 
     def sample(self, who: Hashable) -> Moment:
         """Give the time of the next sample of a thing; ask once a sample."""

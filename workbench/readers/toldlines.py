@@ -25,8 +25,16 @@ class LineMachine(Protocol):
         """Tell what waited for the end; ``cut``: a last line without a newline was rejected."""
 
 
-def line_batches(source: Source, machine: LineMachine) -> Iterator[Batch]:
+def line_batches(source: Source, machine: LineMachine, *, longest: int | None = None) -> Iterator[Batch]:
     r"""Feed the lines of a file to a machine; what may be cut or has no end is rejected here.
+
+    Parameters
+    ----------
+    source : Source
+    machine : LineMachine
+    longest : int, optional
+        Lines of more characters are no lines of this format, and are rejected before anything
+        looks at them: patterns cost by the square of what they nearly match.
 
     Examples
     --------
@@ -47,7 +55,10 @@ def line_batches(source: Source, machine: LineMachine) -> Iterator[Batch]:
         for number, reason, text, _ in lines.rejects.iter_rows():
             told.reject(number, reason, text)
         for number, text in lines.frame.iter_rows():
-            machine.line(number, text, told)
+            if longest is not None and len(text) > longest:
+                told.reject(number, f"line is longer than {longest} characters: none of this format is", text)
+            else:
+                machine.line(number, text, told)
         yield told.batch()
     machine.end(told, cut=cut or source.damage is not None)
     yield told.batch()

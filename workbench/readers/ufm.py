@@ -32,7 +32,7 @@ __all__ = ["READER"]
 _STAMP = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d{1,6})?"
 _LOG = re.compile(
     rf"(?P<stamp>{_STAMP}) \[(?P<id>\d{{1,12}})\] \[(?P<alarm>\d{{1,6}})\] (?P<severity>[A-Z]{{2,12}}) "
-    r"(?:\[(?P<category>[^\]]{1,60})\] )?(?P<rest>.*?)\s*"
+    r"(?:\[(?P<category>[^\]]{1,60})\] )?(?P<rest>.*)"
 )
 _SOURCE = re.compile(r"(?P<type>[A-Z]\w{1,30}) \[(?P<source>[^\]]{1,200})\](?: ?\[[^\]]*\])*:? ?(?P<message>.*)")
 _PORT = re.compile(r"(?:0x)?([0-9a-fA-F]{16})_(\d{1,3})")
@@ -152,8 +152,9 @@ def _of_row(number: int, row: dict[str, str]) -> _Event:
 
 
 def _of_log(number: int, found: re.Match[str]) -> _Event:
-    part = _SOURCE.fullmatch(found["rest"])
-    message = part["message"] if part else found["rest"]
+    rest = found["rest"].strip()
+    part = _SOURCE.fullmatch(rest)
+    message = part["message"] if part else rest
     attributes = {
         "event_id": found["id"], "alarm": found["alarm"], "category": found["category"],
         "source_type": part["type"] if part else None,
