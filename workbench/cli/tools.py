@@ -1,4 +1,4 @@
-"""report, simulate, doctor, lab: write-ups, practice data, and the state of the installation."""
+"""report, simulate, formats, doctor, lab: write-ups, practice data, what is read, and the state of the installation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import typer
 from workbench.cli.common import JsonOption, existing_store, say, show, write_json
 from workbench.errors import UsageError
 
-__all__ = ["doctor", "lab", "register", "report", "simulate"]
+__all__ = ["doctor", "formats", "lab", "register", "report", "simulate"]
 
 _PARTS = (
     "workbench",
@@ -92,6 +92,15 @@ def simulate(
     say(f"written: {out} ({truth})")
 
 
+def formats(json: JsonOption = None) -> None:
+    """List the formats that ingest recognises, by content."""
+    from workbench.readers.registry import about, readers
+
+    rows = [{"format": reader.name, "what": about(reader)} for reader in readers()]
+    if not write_json(rows, json):
+        show(pl.DataFrame(rows), limit=len(rows))
+
+
 def doctor(json: JsonOption = None) -> int:
     """Say which versions are here, how much memory and disk, and what is missing."""
     rows = [{"part": name, "state": _version(name)} for name in _PARTS]
@@ -137,5 +146,5 @@ def lab(
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
-    for command in (report, simulate, doctor, lab):
+    for command in (report, simulate, formats, doctor, lab):
         app.command()(command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
@@ -11,7 +12,7 @@ from workbench.errors import UsageError
 from workbench.model.context import Context
 from workbench.readers.base import Match, Reader
 
-__all__ = ["BUILT_IN", "readers", "recognise"]
+__all__ = ["BUILT_IN", "about", "readers", "recognise"]
 
 #: Opening brackets of one line; more come from no dump in lines.
 _MOST_BRACKETS = 2000
@@ -23,16 +24,16 @@ BUILT_IN = (
     "loki_json",
     "alertmanager_json",
     "prometheus_query_json",
-    "telegraf_json",
     "influx_line_protocol",
+    "telegraf_json",
     "kernel_log",
     "journald_json",
     "syslog",
     "dcgmi_dmon",
     "nvidia_smi_dmon",
-    "nvidia_smi_query_csv",
-    "nvidia_smi_q_text",
     "nvidia_smi_xml",
+    "nvidia_smi_q_text",
+    "nvidia_smi_query_csv",
     "nvidia_smi_nvlink",
     "entity_map",
     "gpu_topology",
@@ -54,17 +55,19 @@ BUILT_IN = (
     "slurm_nodes",
     "slurmctld_log",
     "k8s_events",
+    "training_log",
     "ib_topology",
     "ib_perfquery",
     "ibswinfo",
     "ethtool_s",
     "rdma_stat",
     "ibdiagnet",
-    "mlxlink",
     "sysstat_text",
     "grafana_csv",
+    "power_cooling_csv",
     "datadog_csv",
     "collectd_csv",
+    "mlxlink",
     "ufm",
     "lldp",
     "parquet",
@@ -83,6 +86,18 @@ def readers() -> tuple[Reader, ...]:
     if twice:
         raise UsageError(f"Two readers share a name: {', '.join(sorted(twice))}; uninstall one of the plug-ins.")
     return (*own, *theirs)
+
+
+def about(reader: Reader) -> str:
+    """Say in one line what a reader reads: the first line of its module.
+
+    Examples
+    --------
+    >>> about(next(reader for reader in readers() if reader.name == "ufm"))
+    'What UFM exports: events as CSV, its event log, and telemetry as JSON.'
+    """
+    text = sys.modules[reader.read.__module__].__doc__ or ""
+    return text.strip().split("\n", 1)[0].replace("``", "`")
 
 
 def recognise(head: bytes, context: Context, among: Sequence[Reader] | None = None) -> tuple[Reader, Match] | None:
