@@ -8,6 +8,7 @@ from readings import read
 from shared import shared_path
 
 from workbench.model.context import Columns, Context
+from workbench.model.units import conversion
 from workbench.readers.registry import recognise
 from workbench.timebase import from_us, parse_time
 
@@ -90,3 +91,49 @@ def test_reports_of_sysstat(file):
         idle = reading.frame("samples").filter(metric="iostat.%idle")
         assert idle["value"].to_list() == [98.99, 99.0]
         assert reading.skips()["since boot"] == 21
+
+
+def test_a_cooling_unit():
+    reading, told, data = reading_of(
+        "power_cooling_csv", "cdu_trend.csv", "power_cooling_csv", zone="UTC", columns=Columns(time_format="%m/%d/%Y")
+    )
+    skips = reading.skips()
+    assert skips["preamble"] + skips["blank"] == told["preamble_lines"]
+    assert reading.rows == told["data_rows"]
+    samples = reading.frame("samples")
+    supply = samples.filter(metric="Supply Temp").sort("ts", maintain_order=True)
+    times = samples.filter(metric="Return Temp")["ts"]
+    assert times.len() - times.n_unique() == told["duplicate_times"]
+    assert sum(reading.absent().values()) == told["bad_cells"]
+    assert set(supply["unit"]) == {"°F"}
+    step = conversion("°F", "C")
+    celsius = [supply["value"][at] * step.factor + step.offset for at in (0, -1)]
+    assert celsius == pytest.approx([told["exact"]["first supply C"], told["exact"]["last supply C"]])
+    states = [line.rpartition(",")[2] for line in data.decode().splitlines()[-5:]]
+    assert states == told["state_column"]
+    changes = [(state, states[at + 1]) for at, state in enumerate(states[:-1]) if state != states[at + 1]]
+    assert reading.frame("events")["code"].to_list() == [state for _, state in changes]
+    first = reading.frame("events").row(0, named=True)
+    assert told["event"].startswith("pump 1 off at 3:12")
+    assert (first["message"], f"{first['ts']:%H:%M}") == ("Pump 1 Status: OFF, was ON", "03:12")
+
+
+def test_outlets_of_a_german_pdu():
+    reading, told, data = reading_of(
+        "power_cooling_csv", "pdu_german_latin1.csv", "power_cooling_csv", zone="Europe/Berlin"
+    )
+    assert data.decode(told["encoding"]).splitlines()[0].count(told["delimiter"]) == 8
+    assert told["decimal"] == ","
+    assert (reading.rows, reading.skips()["total"]) == (told["data_rows"], told["total_row"])
+    samples = reading.frame("samples").sort("ts")
+    assert sorted(samples["device"].unique()) == told["entities"]
+    local = samples["ts"].dt.convert_time_zone("Europe/Berlin").dt.strftime("%Y-%m-%d %H:%M:%S")
+    assert (local[0], local[-1]) == (told["first_time_local"], told["last_time_local"])
+    exact = told["exact"]
+    for metric, unit, first, last in (
+        ("Strom", "A", exact["first A"], exact["last A"]),
+        ("Energie", "kWh", exact["first kWh"], exact["last kWh"]),
+        ("cos phi", None, exact["cos phi"], exact["cos phi"]),
+    ):
+        values = samples.filter(metric=metric)
+        assert (values["value"][0], values["value"][-1], values["unit"][0]) == (first, last, unit)

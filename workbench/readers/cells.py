@@ -32,7 +32,7 @@ TOO_LARGE = "beyond the range of a double"
 MISSING = frozenset(
     {"n/a", "n.a.", "#n/a", "na", "ns", "-", "--", "---", "null", "nil", "none", "unknown", "undefined", "missing"}
     | {"[n/a]", "(null)", "<unknown>", "bad input", "not supported", "no data", "unknown error", "gpu is lost"}
-    | {"[not supported]", "[no data]", "[unknown error]", "[gpu is lost]"}
+    | {"bad quality", "[not supported]", "[no data]", "[unknown error]", "[gpu is lost]"}
     | {"[requested functionality has been deprecated]", "requested functionality has been deprecated"}
 )
 _INT64_BLANK = (9223372036854775792, 9223372036854775799)

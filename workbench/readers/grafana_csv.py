@@ -21,7 +21,7 @@ from workbench.readers.metriccolumns import label_text
 from workbench.readers.seriesnames import SeriesName, columns_of, dialect_with, with_hosts
 from workbench.readers.source import Source, damage_batches
 from workbench.readers.tellingnames import panel_title
-from workbench.readers.texttable import read_text
+from workbench.readers.texttable import Adapted, read_text
 
 __all__ = ["READER"]
 
@@ -74,7 +74,8 @@ def _read_long(source: Source, dialect: Dialect, context: Context) -> Iterator[B
     roles = {"ts": "Time", "value": "Value", "metric": "@name", "labels": "@told"}
     seen: dict[str, tuple[str, str]] = {}
 
-    def adapt(cells: pl.DataFrame) -> pl.DataFrame:
+    def adapt(cells: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
+        del lines
         written = cells["Series"].fill_null("")
         new, _ = _named([name for name in written.unique(maintain_order=True) if name not in seen], context)
         seen.update({name: (told.metric, label_text(dict(told.labels))) for name, told in new.items()})
@@ -82,7 +83,9 @@ def _read_long(source: Source, dialect: Dialect, context: Context) -> Iterator[B
         schema = {"@name": pl.String(), "@told": pl.String()}
         return cells.hstack(pl.DataFrame(pairs, schema=schema, orient="row"))
 
-    yield from read_text(source, dialect, context, layout=Layout(shape="long", roles=roles), adapt=adapt)
+    yield from read_text(
+        source, dialect, context, layout=Layout(shape="long", roles=roles), adapted=Adapted(cells=adapt)
+    )
 
 
 def _named(legends: list[str], context: Context) -> tuple[dict[str, SeriesName], tuple[str, ...]]:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from workbench.model.context import Columns
 from workbench.readers.units import split_unit
@@ -37,6 +38,8 @@ class MetricColumn:
         Canonical JSON.
     unit, kind : str or None
         As stated or written; None where not.
+    free : bool
+        The device stands in no host, such as a loop of coolant.
     """
 
     column: str
@@ -47,6 +50,7 @@ class MetricColumn:
     labels: str = "{}"
     unit: str | None = None
     kind: str | None = None
+    free: bool = False
 
 
 def label_text(labels: dict[str, str]) -> str:
@@ -86,7 +90,7 @@ def metric_columns(names: Sequence[str], stated: Columns) -> tuple[tuple[MetricC
     for name in names:
         plain, unit = split_unit(name)
         column = _patterned(name, plain, pattern, stated) or _labelled(name, plain) or _indexed(name, plain, stated)
-        fields = column or {"metric": plain}
+        fields: dict[str, Any] = dict(column or {"metric": plain})
         metric = fields["metric"]
         found.append(
             MetricColumn(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -19,7 +19,37 @@ from workbench.readers.source import Block, Source
 from workbench.readers.tablestate import Part, TableState, batch_of, told_at_the_end
 from workbench.readers.text import lines_of, rejected, skipped
 
-__all__ = ["read_text"]
+__all__ = ["Adapted", "read_text"]
+
+
+def _unchanged(cells: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
+    del lines
+    return cells
+
+
+def _nothing(cells: pl.DataFrame, lines: pl.DataFrame) -> Iterator[Batch]:
+    del cells, lines
+    yield from ()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Adapted:
+    """What a format adds to the reading of a table.
+
+    Attributes
+    ----------
+    ts : str or None
+        Column of the time as the file has it; None: the one that the layout names.
+    cells : callable
+        Of the cells and the ``line`` and ``text`` of some rows: gives the columns that the layout names
+        and the file has not. Called once more, before all, for the first rows of the file.
+    beside : callable
+        Of the same, adapted: batches without records of what else they say.
+    """
+
+    ts: str | None = None
+    cells: Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame] = _unchanged
+    beside: Callable[[pl.DataFrame, pl.DataFrame], Iterator[Batch]] = _nothing
 
 
 def read_text(
@@ -28,8 +58,7 @@ def read_text(
     context: Context,
     *,
     layout: Layout | Problem | None = None,
-    adapt: Callable[[pl.DataFrame], pl.DataFrame] | None = None,
-    notes: tuple[str, ...] = (),
+    adapted: Adapted | None = None,
 ) -> Iterator[Batch]:
     """Read a delimited table block by block; what the stream lost is not counted here.
 
@@ -41,10 +70,7 @@ def read_text(
     context : Context
     layout : Layout or Problem, optional
         What the columns mean, where a format says it; None: as their names and the mapping say.
-    adapt : callable, optional
-        Gives the rows of a block the columns that the layout names and the file has not.
-    notes : tuple of str
-        What the user should know of this file.
+    adapted : Adapted, optional
     """
     if dialect is None:
         problem = Problem(reason="no line is a header: a table needs one that names its columns", curable=None)
@@ -58,32 +84,30 @@ def read_text(
         yield from _refused(source, dialect.prelude, layout)
         return
     state = TableState(context=context, layout=layout, decimal_comma=dialect.decimal_comma)
-    adapt = _unchanged if adapt is None else adapt
-    first = _splitter(dialect, layout).take(_head_block(source.head()))
-    state.habits = habits_of(adapt(first.cells), state)
-    splitter = _splitter(dialect, layout)
-    notes = (*layout.notes, *notes)
-    for block in source.blocks():
-        parsed = splitter.take(block)
-        yield from _batches(replace(parsed, cells=adapt(parsed.cells)), state, notes)
+    adapted = Adapted() if adapted is None else adapted
+    ts = adapted.ts or layout.column("ts")
+    first = Splitter(dialect, ts=ts).take(_head_block(source.head()))
+    state.habits = habits_of(adapted.cells(first.cells, first.lines), state)
+    splitter = Splitter(dialect, ts=ts)
+    notes = layout.notes
+    for parsed in _parsed(source, splitter):
+        cells = adapted.cells(parsed.cells, parsed.lines)
+        yield from adapted.beside(cells, parsed.lines)
+        yield from _batches(replace(parsed, cells=cells), state, notes)
         notes = ()
-    parsed = splitter.finish()
-    yield from _batches(replace(parsed, cells=adapt(parsed.cells)), state, notes)
     yield from told_at_the_end(state)
 
 
-def _unchanged(cells: pl.DataFrame) -> pl.DataFrame:
-    return cells
+def _parsed(source: Source, splitter: Splitter) -> Iterator[Parsed]:
+    for block in source.blocks():
+        yield splitter.take(block)
+    yield splitter.finish()
 
 
 def _head_block(head: bytes) -> Block:
     whole = head[: head.rfind(b"\n") + 1] or head
     text = decoded(whole.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n"))[0].encode()
     return Block(first_line=1, text=text, unterminated=False)
-
-
-def _splitter(dialect: Dialect, layout: Layout) -> Splitter:
-    return Splitter(dialect, ts=layout.column("ts"))
 
 
 def _batches(parsed: Parsed, state: TableState, notes: tuple[str, ...]) -> Iterator[Batch]:

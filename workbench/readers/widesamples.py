@@ -107,7 +107,7 @@ def _series(keys: pl.DataFrame, column: MetricColumn, unit: str | None, offset: 
     return keys.select(
         series=pl.int_range(offset, offset + pl.len(), dtype=pl.UInt32),
         metric=pl.lit(column.metric),
-        host=pl.coalesce(pl.lit(column.host, pl.String), "host"),
+        host=pl.lit(None, pl.String) if column.free else pl.coalesce(pl.lit(column.host, pl.String), "host"),
         device_kind=pl.when(whole & pl.lit(named)).then(pl.lit(column.device_kind)).otherwise("device_kind"),
         device=pl.when(whole & pl.lit(named)).then(pl.lit(column.device)).otherwise("device"),
         labels=pl.when(pl.col("labels") != "{}").then("labels").when(~whole & pl.lit(named)).then(index)
