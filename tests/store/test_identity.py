@@ -3,7 +3,9 @@
 import polars as pl
 import pytest
 
+from workbench.errors import SpecificationError
 from workbench.model import frames
+from workbench.model.mapping import load_mapping
 from workbench.store.identity import Identity
 from workbench.store.layout import empty_fixed
 
@@ -180,3 +182,107 @@ def test_a_mapping_names_the_cluster(store, write, load, tmp_path):
         "cluster/n1/gpu:0",
         "east/n1/gpu:0",
     ]
+
+
+def mapping(tmp_path, text):
+    file = tmp_path / "map.toml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_a_stated_name_of_a_host_joins_what_is_there_and_what_comes(store, write, load, tmp_path):
+    """The BMC calls node07 by the chassis; jobs, events, links and samples must all be of one host."""
+    write("a", f"S {T0} chassis-9 host - temp 30", f"E {T0} CHASSIS-9.mgmt gpu 3 xid 79 x", f"J 7 {T0} - chassis-9,n2 RUNNING",
+          "L chassis-9 host - rack r1")  # fmt: skip
+    write("b", f"S {T0} node07 host - load1 2.5", f"A node07 gpu 3 {A}")
+    load()
+    assert set(store.sql("select distinct entity from host")["entity"]) == {"cluster/chassis-9", "cluster/node07"}
+    stated = mapping(tmp_path, '[[alias]]\nname = "Chassis-9"\nsame_as = "node07.dc1"\n')
+    load(mapping=stated)  # the same files: only the statement is new
+    node = "cluster/node07"
+    assert store.sql("select distinct entity from host")["entity"].to_list() == [node]
+    assert store.sql("select distinct entity from events")["entity"].to_list() == [f"{node}/gpu:{A}"]
+    assert sorted(store.jobs()["entities"][0]) == ["cluster/n2", node]
+    assert store.links().select("entity", "to_entity").rows() == [(node, "cluster/rack:r1")]
+    assert store.entities().filter(pl.col("kind") == "host")["entity"].sort().to_list() == ["cluster/n2", node]
+    write("c", f"S {T0 + 60} chassis-9.mgmt host - temp 31")
+    load()
+    assert store.sql("select count(*) as n, count(distinct entity) as e from host").row(0) == (3, 1)
+    version = store.version
+    load(mapping=stated)
+    assert store.version == version
+
+
+def test_a_statement_that_was_wrong_is_taken_back_by_the_next_one(store, write, load, tmp_path):
+    write("a", f"S {T0} bmc-1 host - temp 30")
+    for name in ("n7", "n8"):
+        load(mapping=mapping(tmp_path, f'[[alias]]\nname = "bmc-1"\nsame_as = "{name}"\n'))
+        assert store.sql("select entity from host")["entity"].to_list() == [f"cluster/{name}"]
+    assert store.sql("from aliases where rule = 'stated'").height == 1
+
+
+def test_stated_names_of_devices_hold_for_their_time_and_go_before_what_dumps_say(store, write, load, tmp_path):
+    write("a", *(f"E {T0 + s} n1 gpu 0 xid 79 x" for s in (0, 500, 900)), f"A n1 gpu 0 {A}")
+    names = tmp_path / "names.csv"
+    names.write_text(
+        f"kind,host,name,same_as,from,to\ngpu,n1,0,{A},,2026-03-01T00:05:00Z\ngpu,n1,0,{B},2026-03-01T00:10:00Z,\n"
+    )
+    load(mapping=mapping(tmp_path, '[[alias]]\nfile = "names.csv"\n'))
+    assert [one.rpartition(":")[2] for one in store.events()["entity"]] == [A, "0", B]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[[alias]]\nname = "a"\n', "line 1: alias 1: same_as: expected a text"),
+        ('[[alias]]\nname = "3"\nsame_as = "GPU-1"\nkind = "gpu"\n', "say on which host"),
+        ('[[alias]]\nnam = "a"\nsame_as = "b"\n', "did you mean name?"),
+        ('[[alias]]\nname = "a"\nsame_as = "b"\nfrom = 2026-01-01T00:00:00Z\n', "holds for all times"),
+        ('[[alias]]\nkind="nic"\nhost="n1"\nname = "a"\nsame_as = "b"\nfrom = "2026-01-01T00:00:00"\n', "has no zone"),
+        ('[[alias]]\nfile = "none.csv"\n', "none.csv cannot be read"),
+        ("alias = 3\n", "two brackets"),
+    ],
+)  # fmt: skip
+def test_mistakes_of_stated_names_are_told(tmp_path, text, said):
+    with pytest.raises(SpecificationError, match=said):
+        load_mapping(mapping(tmp_path, text))
+
+
+@pytest.mark.parametrize("name", ["mlx5_0", "ibp94s0", "0000:5e:00.0", "0x9c0591030011aa00", "9C0591030011AA00"])
+def test_an_adapter_has_one_id_under_all_its_names(name):
+    who, guid = identity(), "0x9c0591030011aa00"
+    rows = aliases(("n1", "ibp94s0", "0000:5e:00.0", None, None), ("n1", "mlx5_0", "0000:5e:00.0", 0, 50),
+                   ("n1", "mlx5_0", guid, None, None))  # fmt: skip
+    who.learn(rows.with_columns(device_kind=pl.lit("nic")))
+    assert who.resolve(("n1", "nic", name)).entity == f"cluster/n1/nic:{guid}"
+    assert who.resolve(("n2", "nic", "mlx5_0")).entity == "cluster/n2/nic:mlx5_0"
+    assert who.resolve((None, "nic", "mlx5_0")).entity == "cluster/nic:mlx5_0", "a name that every host has"
+    assert who.resolve((None, "nic", guid)).entity == f"cluster/n1/nic:{guid}"
+
+
+def test_a_port_and_a_slice_go_with_what_they_lie_in():
+    who, guid = identity(), "0x9c0591030011aa00"
+    who.learn(aliases(("n1", "mlx5_0", guid, None, None)).with_columns(device_kind=pl.lit("nic")))
+    who.learn(aliases(("n1", "3", A, 0, 100), ("n1", "3", B, 300, 400)))
+    assert who.resolve(("n1", "port", "mlx5_0/1")).entity == f"cluster/n1/port:{guid}:1"
+    spans = who.resolve(("n1", "gpu_instance", "3:2")).spans
+    assert [entity.rpartition("/")[2] for _, _, entity in spans] == [f"gpu_instance:{A}:2", f"gpu_instance:{B}:2"]
+    assert who.resolve(("n1", "gpu_instance", f"{A}:2")).stable
+    assert not who.resolve(("n1", "gpu_instance", "1:2")).stable
+
+
+def test_numbers_of_switches_are_joined_by_address_only():
+    who = identity()
+    rows = aliases(("n1", "nvidia-nvswitch1", "0000:06:00.0", 0, 9)).with_columns(device_kind=pl.lit("nvswitch"))
+    who.learn(rows)
+    assert who.resolve(("n1", "nvswitch", "nvidia-nvswitch1")).entity == "cluster/n1/nvswitch:0000:06:00"
+    found = who.resolve(("n1", "nvswitch", "1"))
+    assert (found.entity, found.stable) == ("cluster/n1/nvswitch:1", False)
+
+
+def test_an_undated_word_does_not_blot_out_what_was_seen_at_a_time():
+    who = identity()
+    who.learn(aliases(("n1", "0", A, None, None), ("n1", "0", A, 0, 100), ("n1", "0", B, 300, 400)))
+    assert {entity for _, _, entity in who.resolve(("n1", "gpu", "0")).spans} == {
+        f"cluster/n1/gpu:{A}", f"cluster/n1/gpu:{B}",
+    }  # fmt: skip

@@ -2,7 +2,7 @@
 
 Every ``[[file]]`` whose ``match`` or ``glob`` fits a path applies, from the top down; a later one
 overrides an earlier one, field by field, and all of them override ``--clock`` and ``--year``.
-``examples/mapping.toml`` shows every field.
+``examples/mapping.toml`` shows every field. ``[[alias]]`` states other names of hosts and devices.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 
 from workbench.errors import NothingToDoError, SpecificationError, UsageError
 from workbench.model import mapping_check as check
+from workbench.model.alias import Alias, aliases_of
 from workbench.model.context import Columns, Context
 from workbench.timebase import to_us, zone_of
 
@@ -73,10 +74,13 @@ class Mapping:
     rules : tuple of Rule
     name : str
         Of the file, for messages.
+    aliases : tuple of Alias
+        Other names of hosts and devices.
     """
 
     rules: tuple[Rule, ...]
     name: str = "file"
+    aliases: tuple[Alias, ...] = ()
 
     def context_for(self, path: str, base: Context | None = None) -> Context:
         """Give what is stated about one file.
@@ -127,7 +131,9 @@ class Mapping:
                     moments[f"{name}_us"] = to_us(check.moment(stated[name], zone))
         except UsageError as error:
             raise SpecificationError(f"mapping {self.name}", [f"{where}: {name}: {error}"]) from None
-        own = {name: stated[name] for name in ("zone", "year", "host", "cluster", "reader", "interval_s") if name in stated}
+        own = {
+            name: stated[name] for name in ("zone", "year", "host", "cluster", "reader", "interval_s") if name in stated
+        }
         origin = moments.pop("epoch_origin_us", context.columns.epoch_origin_us)
         columns = replace(_columns(context.columns, stated), epoch_origin_us=origin)
         return replace(context, **own, **moments, columns=columns)
@@ -169,10 +175,10 @@ def load_mapping(path: Path | str, *, readers: Sequence[str] = ()) -> Mapping:
         raise NothingToDoError(f"There is no mapping file '{file}'; give --map a TOML file.") from None
     except (OSError, UnicodeDecodeError) as error:
         raise SpecificationError(f"mapping {file.name}", [f"it cannot be read as UTF-8 text: {error}"]) from None
-    return parse_mapping(text, name=file.name, readers=readers)
+    return parse_mapping(text, name=file.name, readers=readers, folder=file.parent)
 
 
-def parse_mapping(text: str, *, name: str = "file", readers: Sequence[str] = ()) -> Mapping:
+def parse_mapping(text: str, *, name: str = "file", readers: Sequence[str] = (), folder: Path | None = None) -> Mapping:
     r"""Read the text of a mapping file; :func:`load_mapping` says what is raised.
 
     Examples
@@ -194,9 +200,11 @@ def parse_mapping(text: str, *, name: str = "file", readers: Sequence[str] = ())
     if not mistakes:
         for index, table in enumerate(tables):
             mistakes += check.rule_mistakes(table, index, lines, readers)
-    if mistakes:
-        raise SpecificationError(f"mapping {name}", mistakes)
-    return Mapping(rules=tuple(_rule(table, lines.of(i)) for i, table in enumerate(tables)), name=name)
+    aliases, wrong = aliases_of(document.get("alias", []), text=text, folder=folder, moment=check.moment)
+    if mistakes or wrong:
+        raise SpecificationError(f"mapping {name}", [*mistakes, *wrong])
+    rules = tuple(_rule(table, lines.of(i)) for i, table in enumerate(tables))
+    return Mapping(rules=rules, name=name, aliases=aliases)
 
 
 def _rule(table: MappingOf[str, Any], line: int | None) -> Rule:

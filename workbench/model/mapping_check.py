@@ -95,11 +95,13 @@ def moment(value: object, zone: str | None) -> datetime:
 def top_mistakes(document: Mapping[str, Any], lines: Lines) -> list[str]:
     """Give the mistakes of the outermost level."""
     found = [
-        f"{place(lines.of(-1, key))}there is no '{key}'{_near(key, ['file'])}; rules are written [[file]]"
+        f"{place(lines.of(-1, key))}there is no '{key}'{_near(key, ['file', 'alias'])}; rules are written [[file]], other names [[alias]]"
         for key in document
-        if key != "file"
+        if key not in ("file", "alias")
     ]
     tables = document.get("file")
+    if tables is None and "alias" in document:
+        return found
     if tables is None:
         return found or ["it has no rule; write [[file]] with match or glob"]
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):

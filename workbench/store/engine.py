@@ -280,9 +280,26 @@ def _with_new_names(scan: str, columns: Sequence[str], at: str | None) -> str:
 _TIMES = {SAMPLES_LONG: "ts", "events": "ts", "series": "first", "observed": "start"}
 
 
+#: Second columns that hold ids.
+_ALSO = {"links": "to_entity", "entities": "host"}
+
+
+def _with_other_end(scan: str, column: str) -> str:
+    shown = f"coalesce(o.entity, g.{column}) as {column}"
+    return f"select g.* replace ({shown}) from ({scan}) g left join renames o on g.{column} = o.old and o.always"
+
+
+def _with_new_hosts(jobs: str) -> str:
+    names = "(select coalesce(map(list(old), list(entity)), map()) as names from renames where always)"
+    shown = "list_distinct(list_transform(entities, lambda x: coalesce(n.names[x], x))) as entities"
+    return f"select j.* replace ({shown}) from ({jobs}) j cross join {names} n"
+
+
 def _fixed_view(table: str, columns: Mapping[str, str], scan: str, *, renamed: bool) -> str:
     if table == "jobs":
-        return _jobs_view(scan)
+        return _jobs_view(_with_new_hosts(scan) if renamed else scan)
+    if renamed and table in _ALSO:
+        scan = _with_other_end(scan, _ALSO[table])
     if renamed and "entity" in columns:
         at = _TIMES.get(table)
         scan = _with_new_names(scan, list(columns), identifier(at) if at else None)

@@ -14,10 +14,10 @@ from datetime import datetime
 
 import polars as pl
 
-from workbench.store.names import device_name, host_name, is_stable, split_domain
+from workbench.store.names import device_name, host_name, is_stable, is_unique, rank_of, split_domain
 from workbench.timebase import to_us
 
-__all__ = ["ALWAYS", "Identity", "Resolved", "Who", "merged_aliases", "parent_of"]
+__all__ = ["ALWAYS", "STATED_RULE", "Identity", "Resolved", "Who", "merged_aliases", "parent_of"]
 
 #: Host, kind and name of a device, as a source writes them.
 Who = tuple[str | None, str | None, str | None]
@@ -27,6 +27,12 @@ Span = tuple[int, int]
 _Key = tuple[str, str, str]
 _DEPTH = 4
 HOST_RULE = "host name"
+#: What the user states in a mapping file: goes before what dumps say.
+STATED_RULE = "stated"
+#: Kinds whose names are all of one device: the most lasting of them is its id.
+_ONE_DEVICE = frozenset({"nic", "nvswitch"})
+#: Kinds that are named by what they lie in: ``3:2`` is slice 2 of GPU 3.
+_LIES_IN = {"gpu_instance": "gpu", "compute_instance": "gpu", "port": "nic"}
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,7 @@ class _Evidence:
     target: str
     start: int
     end: int
+    stated: bool = False
 
 
 @dataclass
@@ -86,21 +93,26 @@ class Identity:
     _known: set[tuple[object, ...]] = field(default_factory=set)
     _aliases: dict[_Key, list[_Evidence]] = field(default_factory=dict)
     _owner: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    _near: dict[tuple[str, str], dict[str, set[str]]] = field(default_factory=dict)
     _timelines: dict[_Key, tuple[tuple[int, int, str], ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, aliases: pl.DataFrame, cluster: str = "cluster") -> Identity:
         """Start from the ``aliases`` table of a store."""
         identity = cls(cluster)
-        for row in merged_aliases(aliases, by=("host", "kind", "name")).iter_rows(named=True):
+        rows = merged_aliases(aliases, by=("host", "kind", "name", "rule")).to_dicts()
+        # Of hosts, what is only a spelling first: what somebody says goes before it.
+        rows.sort(key=lambda row: (row["kind"] != "host", row["rule"] != HOST_RULE, row["same_as"] != row["name"]))
+        for row in rows:
             identity._known.add(_row_key(row))
-            if row["rule"] == HOST_RULE:
+            if row["kind"] == "host":
                 identity._hosts[row["name"]] = row["same_as"]
                 short, domain = split_domain(row["name"])
                 if domain and row["same_as"] == short:
                     identity._domain[short] = domain
             else:
-                identity._take((row["host"] or "", row["kind"], row["name"]), row["same_as"], _span(row))
+                host = identity._settled(row["host"]) if row["host"] else ""
+                identity._take((host, row["kind"], row["name"]), row["same_as"], _span(row), row["rule"] == STATED_RULE)
         return identity
 
     def host(self, written: str) -> str:
@@ -111,7 +123,7 @@ class Identity:
         """
         name = host_name(written)
         if name in self._hosts:
-            return self._hosts[name]
+            return self._settled(self._hosts[name])
         short, domain = split_domain(name)
         bound = self._domain.get(short)
         if domain and bound is not None and bound != domain:
@@ -125,7 +137,16 @@ class Identity:
                 self._domain[short] = domain
         self._hosts[name] = chosen
         self._learn((None, "host", name), chosen, HOST_RULE, ALWAYS)  # no source: others rely on it too
-        return chosen
+        return self._settled(chosen)
+
+    def _settled(self, name: str) -> str:
+        """Follow from host name to host name."""
+        for _ in range(_DEPTH):
+            further = self._hosts.get(name, name)
+            if further == name:
+                break
+            name = further
+        return name
 
     def learn(self, aliases: pl.DataFrame, source: str | None = None) -> None:
         """Take what a reader says about names (``workbench.model.frames.ALIASES``)."""
@@ -135,13 +156,16 @@ class Identity:
                 continue
             span = _span(row)
             if kind == "host":
-                self._hosts[host_name(device)] = chosen = self.host(same)
-                self._learn((None, "host", host_name(device)), chosen, HOST_RULE, ALWAYS)
+                chosen = self.host(same)
+                if chosen != host_name(device):
+                    self._hosts[host_name(device)] = chosen
+                    rule = row["rule"] if row["rule"] == STATED_RULE else HOST_RULE
+                    self._learn((None, "host", host_name(device)), chosen, rule, ALWAYS)
                 continue
             host = self.host(row["host"]) if row["host"] else None
             name, target = device_name(kind, device), device_name(kind, same)
             if name != target:
-                self._take((host or "", kind, name), target, span)
+                self._take((host or "", kind, name), target, span, row["rule"] == STATED_RULE)
                 self._learn((host, kind, name), target, row["rule"] or "", span, source=source)
 
     def _learn(
@@ -156,11 +180,15 @@ class Identity:
             self._known.add(key)
             self.learned.append({**row, "source": source})
 
-    def _take(self, key: _Key, target: str, span: Span) -> None:
-        host, kind, _ = key
-        self._aliases.setdefault(key, []).append(_Evidence(target, *span))
+    def _take(self, key: _Key, target: str, span: Span, stated: bool) -> None:
+        host, kind, name = key
+        self._aliases.setdefault(key, []).append(_Evidence(target, *span, stated))
+        if kind in _ONE_DEVICE:
+            near = self._near.setdefault((host, kind), {})
+            near.setdefault(name, set()).add(target)
+            near.setdefault(target, set()).add(name)
         self._timelines.clear()
-        if host and is_stable(kind, target):
+        if host and is_unique(target):
             self._owner.setdefault((kind, target), set()).add(host)
 
     def resolve(self, who: Who) -> Resolved:
@@ -213,8 +241,34 @@ class Identity:
 
     def _timeline(self, key: _Key) -> tuple[tuple[int, int, str], ...]:
         if key not in self._timelines:
-            self._timelines[key] = _merged(self._follow(key, ALWAYS, _DEPTH))
+            top = self._most_lasting(key)
+            self._timelines[key] = (
+                ((*ALWAYS, top),) if top else _merged(self._follow(key, ALWAYS, _DEPTH)) or self._within(key)
+            )
         return self._timelines[key]
+
+    def _most_lasting(self, key: _Key) -> str | None:
+        """Give the most lasting of all names that are told to be one device; None where two are as lasting."""
+        host, kind, name = key
+        near = self._near.get((host, kind), {})
+        found, front = {name}, [name]
+        while front:
+            front = [further for one in front for further in near.get(one, ()) if further not in found]
+            found.update(front)
+        highest = max(map(rank_of, found))
+        best = [one for one in found if rank_of(one) == highest]
+        return best[0] if len(found) > 1 and highest > 1 and len(best) == 1 else None
+
+    def _within(self, key: _Key) -> tuple[tuple[int, int, str], ...]:
+        """Name a part by the lasting name of what it lies in."""
+        host, kind, name = key
+        above = _LIES_IN.get(kind)
+        places = [place for place, letter in enumerate(name) if letter == ":"] if above else []
+        for place in reversed(places):
+            whole = self._timeline((host, str(above), device_name(str(above), name[:place])))
+            if whole and all(is_unique(target) for _, _, target in whole):
+                return tuple((start, end, target + name[place:]) for start, end, target in whole)
+        return ()
 
     def _follow(self, key: _Key, within: Span, depth: int) -> list[tuple[int, int, str]]:
         """Follow aliases from name to name within a time; names without aliases end there."""
@@ -279,8 +333,12 @@ def _phases(evidence: Iterable[_Evidence]) -> list[tuple[int, int, str]]:
     after; between two of them nothing is known. Targets whose times overlap contradict each other:
     there the name stays unresolved.
     """
+    items = list(evidence)
+    # What is stated goes before what is told, and what was seen at a time before what nobody dated.
+    items = [item for item in items if item.stated] or items
+    items = [item for item in items if (item.start, item.end) != ALWAYS] or items
     runs: list[_Evidence] = []
-    for item in sorted(evidence, key=lambda one: (one.start, one.end, one.target)):
+    for item in sorted(items, key=lambda one: (one.start, one.end, one.target)):
         if runs and runs[-1].target == item.target:
             runs[-1] = _Evidence(item.target, runs[-1].start, max(runs[-1].end, item.end))
         else:

@@ -12,7 +12,7 @@ from workbench.figures.text import escape
 from workbench.store.catalog import catalog
 from workbench.store.clocks import CLOCKS
 from workbench.store.engine import Engine
-from workbench.store.names import GPU_KINDS, is_stable
+from workbench.store.names import LOOSE_KINDS, is_stable
 from workbench.store.report import html_table
 from workbench.timebase import format_us, to_us
 
@@ -147,7 +147,7 @@ def gather(engine: Engine, path: Path, version: str) -> StoreInfo:
         [not is_stable(kind, name or "") for kind, name in entities.select("kind", "name").iter_rows()],
         dtype=pl.Boolean,
     )
-    unresolved = (loose & pl.Series(entities["kind"].is_in(list(GPU_KINDS)))).cast(pl.Int64)
+    unresolved = (loose & pl.Series(entities["kind"].is_in(list(LOOSE_KINDS)))).cast(pl.Int64)
     kinds = (
         entities.with_columns(unresolved.alias("unresolved"))
         .group_by("kind")

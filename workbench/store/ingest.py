@@ -28,6 +28,7 @@ from workbench.store.read import ReadTask, failed_item, read_elsewhere, read_fil
 from workbench.store.report import FileReport, IngestReport
 from workbench.store.sift import Candidate, Shelf, longer_of
 from workbench.store.staging import staging
+from workbench.store.stating import state_aliases
 from workbench.store.step import commit_step
 from workbench.store.tables import read_fixed
 from workbench.store.walk import Found, clock_for, find_files
@@ -297,6 +298,8 @@ def ingest(
     found = find_files(paths, inside=root)
     with staging(root) as (batch, folder):
         found = with_members(found, folder / "archives", salvage=stated.salvage)
+        if stated.mapping is not None:
+            state_aliases(root, stated.mapping.aliases, batch=batch, folder=folder)
         files = read_fixed(snapshot(root), "files")
         known = known_files(files)
         run = _Run(

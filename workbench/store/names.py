@@ -5,10 +5,21 @@ from __future__ import annotations
 import ipaddress
 import re
 
-__all__ = ["GPU_KINDS", "device_name", "host_name", "is_stable", "split_domain"]
+__all__ = [
+    "GPU_KINDS",
+    "LOOSE_KINDS",
+    "device_name",
+    "host_name",
+    "is_stable",
+    "is_unique",
+    "rank_of",
+    "split_domain",
+]
 
 #: Kinds whose devices have names that change at a boot (index, PCI address) beside a lasting one.
 GPU_KINDS = frozenset({"gpu"})
+#: Kinds of which a name may say little: an index, a number that each source gives in its own way.
+LOOSE_KINDS = frozenset({"gpu", "gpu_instance", "nvswitch"})
 _OF_FABRIC = frozenset({"nic", "port", "switch"})
 _UUID = re.compile(r"(GPU|MIG)-([0-9a-f][0-9a-f-]{7,})", re.ASCII | re.IGNORECASE)
 _PCI = re.compile(r"([0-9a-f]{4}|[0-9a-f]{8}):([0-9a-f]{2}):([0-9a-f]{2})(?:\.([0-7]))?", re.ASCII | re.IGNORECASE)
@@ -50,12 +61,45 @@ def device_name(kind: str, name: str) -> str:
 def is_stable(kind: str, name: str) -> bool:
     """Tell whether this name stays with the device; GPU indices and PCI addresses do not.
 
+    Of NVSwitches, which have no other lasting name, the PCI address does: driver, Fabric Manager and
+    DCGM number them each in its own way.
+
     Examples
     --------
     >>> is_stable("gpu", "3"), is_stable("gpu", "GPU-1f0c2c55-0b1e"), is_stable("nic", "mlx5_0")
     (False, True, True)
+    >>> is_stable("nvswitch", "nvidia-nvswitch1"), is_stable("nvswitch", "0000:06:00")
+    (False, True)
+    >>> is_stable("gpu_instance", "3:2"), is_stable("gpu_instance", "GPU-1f0c2c55-0b1e:2")
+    (False, True)
     """
+    if kind == "nvswitch":
+        return _PCI.fullmatch(name) is not None
+    if kind == "gpu_instance":
+        return name.startswith("MIG-") or _UUID.fullmatch(name.partition(":")[0]) is not None
     return kind not in GPU_KINDS or _UUID.fullmatch(name) is not None
+
+
+def is_unique(name: str) -> bool:
+    """Tell whether no second device anywhere has this name: UUIDs and GUIDs, alone or with what lies in them.
+
+    Examples
+    --------
+    >>> is_unique("GPU-1f0c2c55-0b1e"), is_unique("0x9c0591030011aa00:1"), is_unique("mlx5_0"), is_unique("0000:06:00")
+    (True, True, False, False)
+    """
+    return _UUID.fullmatch(name.partition(":")[0]) is not None or _GUID.fullmatch(name) is not None
+
+
+def rank_of(name: str) -> int:
+    """Order names by how lasting they are: unique in the world (3), an address (2), any other (1).
+
+    Examples
+    --------
+    >>> rank_of("0x9c0591030011aa00"), rank_of("0000:5e:00"), rank_of("mlx5_0")
+    (3, 2, 1)
+    """
+    return 3 if is_unique(name) else 2 if _PCI.fullmatch(name) else 1
 
 
 def host_name(name: str) -> str:

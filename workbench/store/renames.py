@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from workbench.store.identity import ALWAYS, Identity
+from workbench.store.identity import ALWAYS, STATED_RULE, Identity
 from workbench.store.manifest import Snapshot
 from workbench.store.tables import read_fixed
 
@@ -28,17 +28,17 @@ def renames(now: Snapshot) -> pl.DataFrame:
         where it holds at all times.
     """
     aliases = read_fixed(now, "aliases")
-    if aliases.filter(pl.col("kind") != "host").is_empty():
+    if aliases.filter((pl.col("kind") != "host") | (pl.col("rule") == STATED_RULE)).is_empty():
         return pl.DataFrame(schema=_SCHEMA)
     known = read_fixed(now, "entities", ["entity", "kind", "host", "name"]).unique(maintain_order=True)
     rows: list[dict[str, object]] = []
     for cluster in aliases["cluster"].unique(maintain_order=True).to_list():
         identity = Identity.of(aliases.filter(pl.col("cluster") == cluster), cluster)
-        mine = known.filter(
-            pl.col("entity").str.starts_with(f"{cluster}/") & ~pl.col("kind").is_in(["host", "cluster"])
-        )
+        mine = known.filter(pl.col("entity").str.starts_with(f"{cluster}/") & (pl.col("kind") != "cluster"))
         for entity, kind, host, name in mine.iter_rows():
-            found = identity.resolve((None if host is None else host.removeprefix(f"{cluster}/"), kind, name))
+            above = entity if kind == "host" else host
+            who = (None if above is None else above.removeprefix(f"{cluster}/"), kind, None if kind == "host" else name)
+            found = identity.resolve(who)
             if found.entity != entity:
                 rows.append(_row(entity, *ALWAYS, found.entity))
             rows += [_row(entity, start, end, target) for start, end, target in found.spans if target != entity]

@@ -13,7 +13,7 @@ import polars as pl
 
 from workbench.model.frames import TS
 from workbench.store.finalise import Output, write_samples
-from workbench.store.identity import merged_aliases
+from workbench.store.identity import STATED_RULE, merged_aliases
 from workbench.store.known import context_json
 from workbench.store.layout import FIXED
 from workbench.store.manifest import Snapshot, commit, snapshot
@@ -107,6 +107,8 @@ def _write(
     for item in items:
         item.sentinels.clear()
     aliases = read_fixed(base, "aliases").filter(~pl.col("source").is_in(list(replaced)).fill_null(False))
+    # What is stated of hosts is for views alone: stated otherwise, it is otherwise.
+    aliases = aliases.filter((pl.col("rule") != STATED_RULE) | (pl.col("kind") != "host"))
     plan = Plan(items, aliases=aliases, metrics=read_fixed(base, "metrics"))
     tally = Tally(plan)
     write_samples(output, plan, tally, budget_bytes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,7 +20,9 @@ __all__ = ["strip_sources"]
 Taken = Callable[[str, pa.Table], None]
 
 
-def strip_sources(output: Output, base: Snapshot, sources: set[str], taken: Taken) -> None:
+def strip_sources(
+    output: Output, base: Snapshot, sources: set[str], taken: Taken, *, tables: Sequence[str] | None = None
+) -> None:
     """Rewrite every file that holds rows of ``sources`` without them; a file with nothing else goes.
 
     Parameters
@@ -32,9 +34,11 @@ def strip_sources(output: Output, base: Snapshot, sources: set[str], taken: Take
         Ids of files.
     taken : callable
         ``(table, rows)``: is given what goes.
+    tables : sequence of str, optional
+        Only these.
     """
     wanted = pa.array(sorted(sources), pa.string())
-    for table in base.tables:
+    for table in base.tables if tables is None else tables:
         folder = table_folder(base.root, table)
         for file in base.files(table):
             path = folder / file.path
