@@ -18,6 +18,7 @@ from workbench.model.signal import Signal
 from workbench.panel.align import Grid, align
 from workbench.panel.clockdoubt import clock_doubt_s
 from workbench.panel.fleet import Fleet, SignalInfo
+from workbench.panel.joined import require_joined
 from workbench.panel.place import Place, host_of, places
 from workbench.panel.select import metric_rows
 from workbench.store.store import Store
@@ -103,12 +104,15 @@ def fleets(
         No incident names a host, or there is no signal.
     UnknownNameError
         A named signal that is not there.
+    JoinError
+        Fewer than half of the incidents are on things that the metrics know under that name.
     """
     if not any(incident.host for incident in incidents):
         raise NothingToDoError(
             "None of the incidents names a host, so there is nobody to compare. See workbench incidents, and "
             "state the host of their files with --map."
         )
+    require_joined(store, incidents)
     grid = _grid(store, incidents, before_s)
     catalogue = store.catalog()
     wide = catalogue.filter(pl.col("column").is_not_null() & pl.col("kind").is_in(["gauge", "counter", "state"]))

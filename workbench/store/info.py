@@ -12,6 +12,7 @@ from workbench.figures.text import escape
 from workbench.store.catalog import catalog
 from workbench.store.clocks import CLOCKS
 from workbench.store.engine import Engine
+from workbench.store.joins import join_rates
 from workbench.store.names import LOOSE_KINDS, is_stable
 from workbench.store.report import html_table
 from workbench.timebase import format_us, to_us
@@ -23,20 +24,6 @@ select coalesce(reader, '') as reader, status, count(*)::bigint as files, sum(by
        sum("rows")::bigint as "rows", sum(skipped)::bigint as skipped, sum(rejected)::bigint as rejected,
        sum(curable)::bigint as curable, sum(samples)::bigint as samples, min(first) as first, max(last) as last
 from files group by all order by all
-"""
-# Share of the hosts that one source names which another source knows too.
-_HOSTS = """
-with sampled as (select distinct regexp_extract(entity, '^([^/]+/[^/:]+)(/|$)', 1) as host from series),
-     logged as (select distinct regexp_extract(entity, '^([^/]+/[^/:]+)(/|$)', 1) as host from events),
-     ran as (select distinct unnest(entities) as host from jobs),
-     placed as (select distinct entity as host from links where relation = 'in')
-select 'hosts with events' as "from", 'hosts with samples' as "to", count(*)::bigint as names,
-       count(*) filter (host in (select host from sampled))::bigint as found from logged where host <> ''
-union all select 'hosts with samples', 'hosts with events', count(*), count(*) filter (host in (select host from logged)) from sampled where host <> ''
-union all select 'hosts of jobs', 'hosts with samples', count(*), count(*) filter (host in (select host from sampled)) from ran where host <> ''
-union all select 'hosts of jobs', 'hosts with events', count(*), count(*) filter (host in (select host from logged)) from ran where host <> ''
-union all select 'hosts with samples', 'hosts of jobs', count(*), count(*) filter (host in (select host from ran)) from sampled where host <> ''
-union all select 'hosts with samples', 'hosts in racks', count(*), count(*) filter (host in (select host from placed)) from sampled where host <> ''
 """
 _EVENTS = (
     "select kind, count(*)::bigint as count, min(ts) as first, max(ts) as last from events group by all order by all"
@@ -155,13 +142,12 @@ def gather(engine: Engine, path: Path, version: str) -> StoreInfo:
     )
     events = engine.ask(_EVENTS)
     told = int(engine.ask("select count(*) as n from events_told")["n"][0])
-    joins = engine.ask(_HOSTS).filter(pl.col("names") > 0)
     short = ("metric", "entity_kind", "unit", "kind", "interval_s", "series", "first", "last", "rows", "raw_names")
     return StoreInfo(
         path=str(path), version=version, sources=engine.ask(_SOURCES), kinds=kinds.sort("kind"), metrics=catalog(engine).select(short),
         events=events,
         told_again=told - int(events["count"].sum()),
         coverage=engine.ask(_COVERAGE),
-        joins=joins.with_columns((pl.col("found") / pl.col("names")).alias("rate")),
+        joins=join_rates(engine.ask),
         clocks=engine.clocks.filter("off"), compared=engine.clocks.height,
     )  # fmt: skip
