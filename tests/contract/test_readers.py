@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import random
 from functools import cache
 from importlib import import_module
@@ -29,7 +30,7 @@ def _files():
 
 FILES = list(_files())
 TEXT_FILES = [file for file in FILES if file.values[0] not in BINARY]
-CUTS = 3  # places a file
+CUTS = 50 if os.environ.get("WORKBENCH_EXAMPLES") == "fresh" else 3  # places a file
 every_file = pytest.mark.parametrize(("name", "path", "expected"), FILES)
 every_text = pytest.mark.parametrize(("name", "path", "expected"), TEXT_FILES)
 

@@ -220,9 +220,10 @@ def _sought(values: Floats, least: int, alpha: float, kind: str) -> Changes:
     edges = np.array([_interval(search, at, place, long_run) for place in range(at.size)], dtype=np.int64).reshape(
         -1, 2
     )
-    strength = _strength(search, at, edges, (long_run, penalty))
     returns, recurs = _recurrence(shape, at) if kind == "level" else (np.zeros(at.size, dtype=np.bool_), False)
     why = why or (RECURS if recurs else "")
+    # Where p does not hold nobody needs it, and raising the penalty is most of the work.
+    strength = np.full(at.size, penalty) if why else _strength(search, at, edges, (long_run, penalty))
     cells = starts[at]
     return Changes(
         at=cells, low=starts[edges[:, 0]], high=starts[edges[:, 1]], strength=strength,
