@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from workbench.reports.writeup import write_up
     from workbench.simulator.dumps import simulate
     from workbench.store.store import open  # noqa: A004 -- read as wb.open
+    from workbench.store.templates import templates
     from workbench.widgets.explore import explore
 
 _HOME = {
@@ -55,6 +56,7 @@ _HOME = {
     "rate": "workbench.model.signal",
     "screen": "workbench.hypotheses.record",
     "simulate": "workbench.simulator.dumps",
+    "templates": "workbench.store.templates",
     "write_up": "workbench.reports.writeup",
 }
 
@@ -81,6 +83,7 @@ __all__ = [
     "rate",
     "screen",
     "simulate",
+    "templates",
     "write_up",
 ]
 

@@ -15,6 +15,7 @@ import typer
 
 from workbench.cli.common import JsonOption, StoreOption, existing_store, progress, say, show, write_json
 from workbench.cli.events import events
+from workbench.cli.templates import templates
 from workbench.errors import SpecificationError, UsageError
 from workbench.store.ingest import parse_bytes
 from workbench.store.store import open as open_store
@@ -173,5 +174,5 @@ def incidents(
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
-    for command in (ingest, info, events, sql, incidents):
+    for command in (ingest, info, events, templates, sql, incidents):
         app.command()(command)

@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from workbench.errors import SpecificationError, UsageError, nearest
 from workbench.hypotheses.fields import JOB_AGE, Problem, examine, signal_fields
 from workbench.hypotheses.lines import HEADER, raw_hypotheses
+from workbench.model.logtemplates import TEMPLATE
 from workbench.model.selector import Selector
 from workbench.model.signal import Signal
 from workbench.timebase import parse_duration
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from workbench.store.templates import Templates
 
 __all__ = ["Hypothesis", "Names", "read_file"]
 
@@ -37,6 +40,10 @@ class Names(Protocol):
 
     def event_kinds(self) -> pl.DataFrame:
         """Give the kinds of events, in a column ``kind``."""
+        ...
+
+    def templates(self) -> Templates:
+        """Give the templates of log lines; asked only where a claim names one."""
         ...
 
 
@@ -285,7 +292,22 @@ def _unknown_names(values: Mapping[str, Any], store: Names) -> list[Problem]:
     elif signal is not None:
         wanted.insert(0, (f"when.{signal.kind}", signal.name))
     problems = [_unknown(key, "metric", name, metrics) for key, name in wanted if name not in metrics]
-    return problems + [_unknown(key, "event kind", name, kinds) for key, name in events if name not in kinds]
+    problems += [
+        _unknown(key, "event kind", name, kinds) for key, name in events if name not in kinds and name != TEMPLATE
+    ]
+    return problems + _unknown_templates(signal, outcome, store)
+
+
+def _unknown_templates(signal: Signal | None, outcome: Selector | None, store: Names) -> list[Problem]:
+    meant = [("when.event", Selector.parse(signal.name))] if signal is not None and signal.kind == "event" else []
+    meant += [("then", outcome)] if outcome is not None else []
+    problems = []
+    for key, selector in meant:
+        if selector.kind == TEMPLATE:
+            known = store.templates().table()["template_id"].to_list()
+            strange = [c for c in selector.codes if not any(Selector(TEMPLATE, (c,)).matches_code(k) for k in known)]
+            problems += [_unknown(key, "template of log lines", code, known) for code in strange]
+    return problems
 
 
 def _unknown(key: str, what: str, name: str, known: Iterable[str]) -> Problem:

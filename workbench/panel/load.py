@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from workbench.errors import NothingToDoError, UnknownNameError
 from workbench.kernels.grid import grid_count
 from workbench.model.incident import Incident
+from workbench.model.logtemplates import TEMPLATE
 from workbench.model.selector import Selector
 from workbench.model.signal import Signal
 from workbench.panel.align import Grid, align
@@ -22,6 +23,7 @@ from workbench.panel.joined import require_joined
 from workbench.panel.place import Place, host_of, places
 from workbench.panel.select import metric_rows
 from workbench.store.store import Store
+from workbench.store.templates import KINDS
 from workbench.timebase import MICROS, to_us
 
 __all__ = ["MIN_EVENTS", "fleets", "with_claim"]
@@ -67,6 +69,43 @@ class _Reader:
         return np.where(counts > 0, counts, counts * self.watched)
 
 
+@dataclass(frozen=True)
+class _Events:
+    """All events of a store, those of templates of log lines among them, and which are asked about."""
+
+    frame: pl.DataFrame
+    outcome: Selector | None
+    words: Mapping[str, str]  # of each template that is a signal, by id
+
+    @classmethod
+    def of(cls, store: Store, outcome: Selector | None, named: Sequence[str]) -> _Events:
+        columns = ("ts", "ts_low", "ts_high", "entity", "kind", "code")
+        frame, found = store.events(None).select(columns), store.templates()
+        if found.table().is_empty():
+            return cls(frame, outcome, {})
+        asked = {name.partition(":")[2] for name in named if name.startswith(f"{TEMPLATE}:")}
+        words = {
+            code: words
+            for code, words in found.table().select("template_id", "template").iter_rows()
+            if code in asked or code in found.signals
+        }
+        lines = store.events(TEMPLATE).select(columns)
+        if outcome is not None and outcome.kind == TEMPLATE:
+            own = lines.filter(
+                pl.col("code").is_in([c for c in found.table()["template_id"] if outcome.matches_code(c)])
+            )
+            free = pl.col("kind").is_in(list(KINDS)) & pl.col("code").is_null()
+            own = frame.filter(free).join(own, on=["ts", "entity"], how="semi").unique()
+            frame = frame.join(own, on=list(columns), how="anti", nulls_equal=True)
+        return cls(pl.concat([frame, lines]), outcome, words)
+
+    def is_signal(self, kind: str, code: str | None) -> bool:
+        """Tell whether events of a kind and code are tested: no outcome precedes itself."""
+        if kind == TEMPLATE and (code not in self.words or (self.outcome is not None and self.outcome.kind in KINDS)):
+            return False
+        return self.outcome is None or self.outcome.kind != kind or not self.outcome.matches_code(code)
+
+
 def fleets(
     store: Store,
     incidents: Sequence[Incident],
@@ -79,7 +118,8 @@ def fleets(
 
     Incidents on GPUs give a ``gpu`` fleet (GPU metrics and events) and a ``host`` fleet (host
     metrics and events). Incidents on hosts give a ``host`` fleet to which GPU metrics contribute
-    their largest value over the host's GPUs.
+    their largest value over the host's GPUs. Templates of log lines are event signals where they are
+    frequent and widespread (:data:`workbench.store.templates.SIGNAL_EVENTS`), or where ``signals`` names them.
 
     Parameters
     ----------
@@ -118,8 +158,9 @@ def fleets(
     wide = catalogue.filter(pl.col("column").is_not_null() & pl.col("kind").is_in(["gauge", "counter", "state"]))
     on_gpus = any("/gpu:" in incident.entity for incident in incidents)
     scopes = ("gpu", "host") if on_gpus else ("host",)
-    made = [_fleet(store, scope, grid, wide, on_gpus=on_gpus, outcome=outcome) for scope in scopes]
     named = (signals,) if isinstance(signals, str) else tuple(signals)
+    events = _Events.of(store, outcome, named)
+    made = [_fleet(store, scope, grid, wide, on_gpus=on_gpus, events=events) for scope in scopes]
     clocks = store.clocks()
     doubt = {kind: clock_doubt_s(clocks, incidents, kind) for kind in ("metric", "event")}
     chosen = [_doubted(_choose(fleet, named), doubt) for fleet in made if fleet is not None]
@@ -183,17 +224,14 @@ def _grid(store: Store, incidents: Sequence[Incident], before_s: float) -> Grid:
     return Grid.covering(low, max(high, low + 1), before_s / 120)
 
 
-def _fleet(
-    store: Store, scope: str, grid: Grid, wide: pl.DataFrame, *, on_gpus: bool, outcome: Selector | None
-) -> Fleet | None:
+def _fleet(store: Store, scope: str, grid: Grid, wide: pl.DataFrame, *, on_gpus: bool, events: _Events) -> Fleet | None:
     place = places(store, scope)
     if not place.entities:
         return None
     kinds = ["gpu"] if scope == "gpu" else ["host"] if on_gpus else ["host", "gpu"]
     facts = wide.filter(pl.col("entity_kind").is_in(kinds))
-    events = store.events(None).select("ts", "ts_low", "ts_high", "entity", "kind", "code")
-    reader = _Reader(store, place, grid, facts, events, _watched(store, place, grid))
-    infos = (*_metric_infos(facts, scope), *_event_infos(events, place, outcome, scope))
+    reader = _Reader(store, place, grid, facts, events.frame, _watched(store, place, grid))
+    infos = (*_metric_infos(facts, scope), *_event_infos(events, place, scope))
     job, age = place.jobs(store.jobs(), grid)
     by_name: dict[str, Callable[[str], Floats]] = {
         info.name: reader.metric if info.kind == "metric" else reader.event for info in infos
@@ -249,21 +287,21 @@ def _metric_infos(facts: pl.DataFrame, scope: str) -> list[SignalInfo]:
     ]
 
 
-def _event_infos(events: pl.DataFrame, place: Place, outcome: Selector | None, scope: str) -> list[SignalInfo]:
+def _event_infos(events: _Events, place: Place, scope: str) -> list[SignalInfo]:
     """Each kind with its codes that was seen often enough on entities of this scope, the outcome's own left out."""
-    _, keep = place.rows(events["entity"].to_list())
-    here = events.filter(pl.Series(keep, dtype=pl.Boolean))
+    _, keep = place.rows(events.frame["entity"].to_list())
+    here = events.frame.filter(pl.Series(keep, dtype=pl.Boolean))
     groups = here.group_by("kind", "code").agg(
         pl.len().alias("count"),
         ((pl.col("ts_high") - pl.col("ts_low")).max().dt.total_microseconds() / 1e6).alias("blur_s"),
     )
     infos = []
     for kind, code, count, blur_s in groups.sort("kind", "code").iter_rows():
-        own = outcome is not None and outcome.kind == kind and outcome.matches_code(code)
-        if count < MIN_EVENTS or own:
+        if count < MIN_EVENTS or not events.is_signal(kind, code):
             continue
         name = kind if code is None else f"{kind}:{code}"
-        infos.append(SignalInfo(name=name, kind="event", scope=scope, raw_names=(kind,), uncertainty_s=blur_s or 0.0))
+        raw = (events.words[code],) if kind == TEMPLATE else (kind,)
+        infos.append(SignalInfo(name=name, kind="event", scope=scope, raw_names=raw, uncertainty_s=blur_s or 0.0))
     return infos
 
 

@@ -9,7 +9,13 @@ import polars as pl
 from workbench.figures.text import escape
 from workbench.store.report import html_table
 
-__all__ = ["Quarantine"]
+__all__ = ["REJECTS", "REJECT_COUNTS", "Quarantine"]
+
+REJECTS = """
+select f.path, r.line, r.reason, r.curable, r.text, r.source from rejects r left join
+(select source, min(path) as path from files group by source) f on r.source = f.source order by f.path, r.line
+"""
+REJECT_COUNTS = "select path, status, rejected, curable, reason from files where rejected > 0 or status not in ('loaded', 'empty') order by path"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -10,6 +10,7 @@ import polars as pl
 
 from workbench.errors import StoreError, UnknownNameError
 from workbench.model.incident import Incidents
+from workbench.model.logtemplates import TEMPLATE
 from workbench.model.provenance import Provenance
 from workbench.model.selector import Selector
 from workbench.readers.base import Reader
@@ -27,11 +28,12 @@ from workbench.store.ledger import append_ledger, read_ledger
 from workbench.store.manifest import Snapshot, history, snapshot
 from workbench.store.marker import make_store, require_layout
 from workbench.store.places import Places
-from workbench.store.quarantine import Quarantine
+from workbench.store.quarantine import REJECT_COUNTS, REJECTS, Quarantine
 from workbench.store.report import IngestReport
 from workbench.store.sandbox import require_reading
 from workbench.store.seen import join_intervals
 from workbench.store.stories import bursts, follows, told_of
+from workbench.store.templates import Templates, gather_templates, template_events
 from workbench.version import __version__
 
 __all__ = ["Store", "open"]
@@ -103,7 +105,7 @@ class Store:
     def _move(self, now: Snapshot) -> None:
         self._now = now
         self._engine = Engine(now, ledger_paths(self.path))
-        for name in ("_places", "_jobs"):
+        for name in ("_places", "_jobs", "_templates"):
             self.__dict__.pop(name, None)
 
     def ingest(  # noqa: PLR0913 -- what to read, what is stated, and how
@@ -235,13 +237,15 @@ class Store:
         """
         if selector is None:
             return self.frame("from events order by ts, entity, kind, code, line")
-        wanted = _selector(selector)
-        events = self._events_of(wanted.kind)
+        wanted = selector if isinstance(selector, Selector) else Selector.parse(selector)
+        events = self._events_of(wanted)
         if events.is_empty():
-            raise UnknownNameError(
-                "event kind", wanted.kind, self._kinds(), "See workbench events, or store.event_kinds()."
-            )
+            raise UnknownNameError("event kind", wanted.kind, self._kinds(), "See store.event_kinds().")
         return select_events(events, wanted, self._places)
+
+    def templates(self) -> Templates:
+        """Find the templates of log lines that no rule knows: :func:`workbench.store.templates.templates`."""
+        return self._templates
 
     def bursts(self, selector: Selector | str | None = None, *, gap_s: float) -> pl.DataFrame:
         """Give one row for events of one entity, kind and code within ``gap_s``: :func:`workbench.store.stories.bursts`."""
@@ -274,8 +278,8 @@ class Store:
         NothingToDoError
             Where none has that code and place, with counts of what is there.
         """
-        wanted = _selector(selector)
-        events = self._events_of(wanted.kind) if among is None else among.filter(pl.col("kind") == wanted.kind)
+        wanted = selector if isinstance(selector, Selector) else Selector.parse(selector)
+        events = self._events_of(wanted) if among is None else among.filter(pl.col("kind") == wanted.kind)
         items = find_incidents(
             events, wanted, places=self._places, jobs=self._jobs, collapse_s=collapse_s, kinds=self._kinds()
         )
@@ -285,11 +289,17 @@ class Store:
         )  # fmt: skip
         return Incidents(outcome=wanted, items=items, provenance=told)
 
-    def _events_of(self, kind: str) -> pl.DataFrame:
-        return self.frame("from events where kind = ? order by ts, entity, code, line", [kind])
+    def _events_of(self, wanted: Selector) -> pl.DataFrame:
+        if wanted.kind == TEMPLATE:
+            return template_events(self.frame, self._templates, wanted)
+        return self.frame("from events where kind = ? order by ts, entity, code, line", [wanted.kind])
 
     def _kinds(self) -> list[str]:
         return self.frame("select distinct kind from events order by kind")["kind"].to_list()
+
+    @cached_property
+    def _templates(self) -> Templates:
+        return gather_templates(self.frame, f"{self.path}@{self.version}")
 
     @cached_property
     def _places(self) -> Places:
@@ -334,7 +344,7 @@ class Store:
 
     def quarantine(self) -> Quarantine:
         """Give the records that were rejected, with what would cure them."""
-        return Quarantine(frame=self.frame(_REJECTS), counts=self.frame(_REJECT_COUNTS))
+        return Quarantine(frame=self.frame(REJECTS), counts=self.frame(REJECT_COUNTS))
 
     def versions(self) -> pl.DataFrame:
         """List the versions of the store, with when and why they were made."""
@@ -387,14 +397,3 @@ class Store:
 
     def _repr_html_(self) -> str:
         return self.info()._repr_html_()
-
-
-def _selector(selector: Selector | str) -> Selector:
-    return selector if isinstance(selector, Selector) else Selector.parse(selector)
-
-
-_REJECTS = """
-select f.path, r.line, r.reason, r.curable, r.text, r.source from rejects r left join
-(select source, min(path) as path from files group by source) f on r.source = f.source order by f.path, r.line
-"""
-_REJECT_COUNTS = "select path, status, rejected, curable, reason from files where rejected > 0 or status not in ('loaded', 'empty') order by path"
