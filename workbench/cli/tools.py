@@ -79,7 +79,7 @@ def report(
 def simulate(
     out: Annotated[Path, typer.Option(help="Folder to write; must be empty or new.")],
     seed: Annotated[int, typer.Option(help="Seed of every random draw.")] = 1,
-    scenario: Annotated[str, typer.Option(help="What to plant: first_incident, traps or null.")] = "first_incident",
+    scenario: Annotated[str, typer.Option(help="What to plant: first_incident, traps, null or names.")] = "first_incident",
     hosts: Annotated[
         int | None, typer.Option(help="Number of servers; the scenario's own number if not given.")
     ] = None,

@@ -16,6 +16,7 @@ from workbench.errors import UsageError
 from workbench.simulator.exposition import Series, text_file, write_scrapes
 from workbench.simulator.kernel_text import kernel_lines, write_kernel_logs
 from workbench.simulator.layout import Site
+from workbench.simulator.mixed_names import write_mixed_names
 from workbench.simulator.naming import Names, names_of
 from workbench.simulator.noise import Floats, stream
 from workbench.simulator.physical import printed, readings, reloads_of
@@ -101,7 +102,7 @@ def simulate(
     seed : int
         Same arguments, same bytes.
     scenario : str
-        ``first_incident``, ``null`` or ``traps``.
+        ``first_incident``, ``null``, ``traps``, or ``names`` (every source names every device otherwise; ``step`` is its own).
     hosts : int, optional
         The scenario's own number if None; failures are scaled with the size.
     days : float, optional
@@ -130,6 +131,9 @@ def simulate(
     folder = Path(out)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"'{folder}' is there and not an empty folder; name a new one.")
+    if scenario == "names":
+        truth = write_mixed_names(folder, seed=seed, hosts=hosts, days=days)
+        return Simulated(path=folder, scenario=scenario, seed=seed, files=_files(folder), samples=0, truth=truth)
     stride = parse_duration(step) / 60.0
     if stride != int(stride) or stride < 1:
         raise UsageError(

@@ -76,7 +76,7 @@ _TARGET = frozenset(
     {"job", "instance", "service", "endpoint", "prometheus", "prometheus_replica", "monitor", "exported_job"}
 )
 #: On a GPU also those that say which workload ran on it: one at a time.
-_TENANT = _TARGET | {"pod", "namespace", "container", "exported_pod", "exported_namespace", "exported_container"}
+_TENANT = _TARGET | {"Hostname", "pod", "namespace", "container", "exported_pod", "exported_namespace", "exported_container"}
 
 
 def bare(labels: str, entity_kind: str) -> bool:

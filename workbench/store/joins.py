@@ -26,7 +26,7 @@ _SOURCES = {
     "hosts with samples": f"select distinct {_HOST} as name from series",
     "hosts with events": f"select distinct {_HOST} as name from events",
     "hosts of jobs": "select distinct unnest(entities) as name from jobs",
-    "hosts in racks": "select distinct entity as name from links where relation = 'in'",
+    "hosts in racks": "select distinct entity as name from links where relation = 'in' and to_entity like '%/rack:%'",
     "hosts of BMCs": f"select distinct {_HOST} as name from observed where list_contains({_BMC}, reader)",
     "hosts of other sources": f"select distinct {_HOST} as name from observed where not list_contains({_BMC}, reader) "
     "union select distinct unnest(entities) as name from jobs",
