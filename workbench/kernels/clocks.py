@@ -30,7 +30,7 @@ class Moments:
     hosts : (moment,) int64
         How many agree.
     member, member_of : (member,) int64
-        Host, and number of the moment.
+        Host, and number of the moment, in order of these; a host stands once in a moment.
     member_s : (member,) float64
         When that host says it was.
     """
@@ -47,8 +47,11 @@ class Moments:
         Moments that fewer than two others saw are left out.
         """
         at, count = self.at_s.copy(), self.hosts.copy()
-        for moment in self.member_of[self.member == host].tolist():
-            others = self.member_s[(self.member_of == moment) & (self.member != host)]
+        mine = np.flatnonzero(self.member == host)
+        low = np.searchsorted(self.member_of, self.member_of[mine])
+        high = np.searchsorted(self.member_of, self.member_of[mine], side="right")
+        for place, start, end in zip(mine.tolist(), low.tolist(), high.tolist(), strict=True):
+            moment, others = self.member_of[place], np.delete(self.member_s[start:end], place - start)
             at[moment], count[moment] = np.median(others), others.size
         kept = count >= LEAST_HOSTS - 1
         return at[kept], count[kept]
