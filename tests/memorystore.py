@@ -12,6 +12,7 @@ from workbench.model.provenance import Provenance
 from workbench.model.selector import Selector
 from workbench.panel.fleet import Fleet, SignalInfo
 from workbench.simulator.world import World
+from workbench.store.clocks import CLOCKS
 
 
 class MemoryStore:
@@ -38,6 +39,9 @@ class MemoryStore:
             items=items,
             provenance=Provenance(function="incidents", inputs=f"{self.path}@{self.version}"),
         )
+
+    def clocks(self) -> pl.DataFrame:
+        return pl.DataFrame(schema=CLOCKS)
 
     def append_ledger(self, rows: pl.DataFrame) -> None:
         assert rows.height

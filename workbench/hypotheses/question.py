@@ -16,6 +16,7 @@ from workbench.hypotheses.fields import JOB_AGE
 from workbench.hypotheses.spec import Hypothesis
 from workbench.model.incident import Incident
 from workbench.model.selector import Selector
+from workbench.panel.clockdoubt import clock_doubt_s
 from workbench.panel.fleet import Fleet, SignalInfo
 from workbench.timebase import MICROS
 
@@ -68,7 +69,7 @@ def ask(claim: Hypothesis, store: Store) -> Question:
     claim.check_against(store)
     incidents = tuple(store.incidents(claim.then))
     made = fleets(store, incidents, before_s=claim.within_s, outcome=claim.then)
-    fleet = _with_event(_fleet_of(claim, made), claim, store)
+    fleet = _with_event(_fleet_of(claim, made), claim, store, incidents)
     infos = {info.name: info for info in fleet.signals}
     confounders, left = _confounders(claim, fleet, made, drives=infos[claim.when.name].drives)
     fleet = replace(fleet, confounders={**fleet.confounders, **confounders})
@@ -105,7 +106,7 @@ def _is_meant(info: SignalInfo, claim: Hypothesis) -> bool:
     return meant.kind == here.kind and (not here.codes or any(meant.matches_code(code) for code in here.codes))
 
 
-def _with_event(fleet: Fleet, claim: Hypothesis, store: Store) -> Fleet:
+def _with_event(fleet: Fleet, claim: Hypothesis, store: Store, incidents: Sequence[Incident]) -> Fleet:
     """Add the events of a selector that names several codes, a place, or something rare."""
     name = claim.when.name
     if claim.when.kind != "event" or name in [info.name for info in fleet.signals]:
@@ -117,7 +118,7 @@ def _with_event(fleet: Fleet, claim: Hypothesis, store: Store) -> Fleet:
         kind="event",
         scope=fleet.scope,
         raw_names=(name,),
-        uncertainty_s=float(blur_s or 0) / MICROS,  # type: ignore[arg-type]
+        uncertainty_s=float(blur_s or 0) / MICROS + clock_doubt_s(store.clocks(), incidents, "event"),  # type: ignore[arg-type]
     )
     return replace(fleet, signals=(*fleet.signals, info))
 
