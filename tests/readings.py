@@ -155,7 +155,7 @@ def _knows_less(row: dict[str, Any], full: dict[str, Any]) -> bool:
     for name, value in row.items():
         if value is None or value == full[name]:
             continue
-        if name == "attributes" and full[name] is not None:
+        if name in ("attributes", "labels") and full[name] is not None:
             told = json.loads(full[name])
             if any(
                 key not in told or not str(told[key]).startswith(str(part)) for key, part in json.loads(value).items()

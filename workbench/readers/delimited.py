@@ -76,6 +76,7 @@ class Splitter:
         self._seen = Seen()
         self._open = pl.DataFrame(schema={"line": pl.Int64(), "text": pl.String()})
         self._latin = False
+        self._cut: int | None = None
 
     def take(self, block: Block) -> Parsed:
         """Part the next block."""
@@ -89,12 +90,16 @@ class Splitter:
                 f"text from line {block.first_line} on is not all UTF-8: such lines are read as Latin-1"
             )
         if block.unterminated:
+            self._cut = block.first_line
             self._without_end(parsed, block.first_line)
         return parsed
 
     def finish(self) -> Parsed:
         """Give what a quote that never closes has held back."""
-        return self._parse(self._open, last=True)
+        parsed = self._parse(self._open, last=True)
+        if self._cut is not None:
+            self._without_end(parsed, self._cut)
+        return parsed
 
     def _without_end(self, parsed: Parsed, line: int) -> None:
         """Reject a last line without a newline: a number cut short looks like a number."""

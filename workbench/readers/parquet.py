@@ -99,7 +99,7 @@ def _frames(file: Any, group: int) -> Iterator[pl.DataFrame | str]:
     try:
         for batch in file.iter_batches(batch_size=_ROWS_A_BATCH, row_groups=[group], use_threads=False):
             yield _polars(pa.Table.from_batches([batch]))
-    except (pa.ArrowException, OSError, pl.exceptions.PolarsError) as error:
+    except (pa.ArrowException, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         yield _first_line(error)
 
 

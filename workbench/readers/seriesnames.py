@@ -96,7 +96,7 @@ def with_hosts(
     metrics: Sequence[MetricColumn], ts: str, context: Context, notes: tuple[str, ...] = ()
 ) -> tuple[Layout | Problem, Context]:
     """Lay out a wide table whose columns name their hosts; a problem where one does not and none is stated."""
-    if not all(column.host for column in metrics):
+    if not metrics or not all(column.host for column in metrics):
         return Problem(reason=_NO_HOST, curable="host"), context
     layout = Layout(shape="wide", roles={"ts": ts}, metrics=tuple(metrics), notes=notes)
     return layout, replace(context, host=metrics[0].host)  # of rows; every column has its own
