@@ -117,7 +117,9 @@ def _templates(skeletons: pl.Series) -> list[str]:
         pl.col("skeleton").str.extract_all(_CUT).alias("tokens"),
         pl.col("skeleton").str.replace_all(_CUT, "\x00").alias("shape"),
     )
-    cut = cut.with_row_index("row").filter(pl.col("tokens").list.len().is_between(2, _MOST_TOKENS))
+    cut = cut.with_row_index("row").filter(
+        pl.col("tokens").list.len().is_between(2, _MOST_TOKENS) & (pl.len().over("shape") > 1)
+    )
     vocabulary = cut.select(pl.col("tokens").explode(empty_as_null=False).unique().sort())["tokens"]
     if vocabulary.is_empty():
         return templates
@@ -132,13 +134,12 @@ def _templates(skeletons: pl.Series) -> list[str]:
         .agg(pl.col("number"), pl.col("shape").first())
     )
     for (shape,), group in numbered.group_by("shape"):
-        if group.height > 1:
-            tokens = np.array(group["number"].to_list(), np.int64)
-            least = _least(str(shape), names[tokens], means[tokens])
-            variable = variable_positions(tokens, odd, least)
-            for row, marks, own in zip(group["row"], variable, tokens, strict=True):
-                if marks.any():
-                    templates[row] = _written(str(shape), own, marks, vocabulary)
+        tokens = np.array(group["number"].to_list(), np.int64)
+        least = _least(str(shape), names[tokens], means[tokens])
+        variable = variable_positions(tokens, odd, least)
+        for row, marks, own in zip(group["row"], variable, tokens, strict=True):
+            if marks.any():
+                templates[row] = _written(str(shape), own, marks, vocabulary)
     return templates
 
 

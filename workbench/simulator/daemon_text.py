@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 __all__ = ["TEMPLATES", "labelled_lines"]
 
-_USERS = ["ann", "bob", "carla", "dmitri", "eve", "farid", "gita", "hanne", "ivo", "jing", "kofi", "lena", "mehmet", "nora", "omar", "petra"]
+_USERS = [
+    "ann",
+    "bob",
+    "carla",
+    "dmitri",
+    "eve",
+    "farid",
+    "gita",
+    "hanne",
+    "ivo",
+    "jing",
+    "kofi",
+    "lena",
+    "mehmet",
+    "nora",
+    "omar",
+    "petra",
+]
 _PODS = ["loader", "trainer", "eval", "proxy", "cache", "indexer", "gateway", "sampler"]
 _WORDS = ["sda", "queue", "ring0", "main", "alpha", "beta", "gamma", "delta-two", "lz4", "default"]
 _STAGES = ["prolog", "epilog", "launch", "cleanup"]
@@ -138,20 +155,22 @@ _FIELDS: dict[str, Draw] = {
 }
 
 
-def labelled_lines(count: int, *, seed: int) -> tuple[list[str], list[int]]:
+def labelled_lines(count: int, *, seed: int, templates: Sequence[str] = TEMPLATES) -> tuple[list[str], list[int]]:
     """Write lines of known templates: few templates make most lines, some make one or two.
 
     Parameters
     ----------
     count : int
     seed : int
+    templates : sequence of str
+        With ``{x}`` where a field of kind ``x`` stands, as in ``TEMPLATES``.
 
     Returns
     -------
     lines : list of str
         In no order; every template is there where ``count`` allows.
     labels : list of int
-        For each line the number of its template in ``TEMPLATES``.
+        For each line the number of its template in ``templates``.
 
     Examples
     --------
@@ -160,11 +179,11 @@ def labelled_lines(count: int, *, seed: int) -> tuple[list[str], list[int]]:
     (200, True)
     """
     rng = np.random.default_rng(seed)
-    shares = 1.0 / (1.0 + rng.permutation(len(TEMPLATES))) ** 1.2
-    more = rng.choice(len(TEMPLATES), max(0, count - len(TEMPLATES)), p=shares / shares.sum())
-    chosen = rng.permutation(np.concatenate([np.arange(len(TEMPLATES)), more])[:count])
+    shares = 1.0 / (1.0 + rng.permutation(len(templates))) ** 1.2
+    more = rng.choice(len(templates), max(0, count - len(templates)), p=shares / shares.sum())
+    chosen = rng.permutation(np.concatenate([np.arange(len(templates)), more])[:count])
     labels: list[int] = chosen.tolist()
-    return [_filled(TEMPLATES[label], rng) for label in labels], labels
+    return [_filled(templates[label], rng) for label in labels], labels
 
 
 def _filled(template: str, rng: np.random.Generator) -> str:
