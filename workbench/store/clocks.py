@@ -26,7 +26,8 @@ Ask = Callable[..., pl.DataFrame]
 _BMC = ("ipmi_sel", "ipmi_sel_info", "ipmi_sensor", "redfish")
 _ELSEWHERE = (
     "slurm_sacct", "slurm_json", "slurm_nodes", "change_log", "fault_trace", "inventory", "alertmanager_json", "table",
-    "parquet", "topology", "prometheus_text", "promtool_tsdb_dump", "prometheus_query_json",
+    "parquet", "topology", "prometheus_text", "promtool_tsdb_dump", "prometheus_query_json", "slurmctld_log",
+    "k8s_events", "grafana_csv", "datadog_csv", "power_cooling_csv", "ufm", "ibdiagnet", "ib_topology", "lldp",
 )  # fmt: skip
 CLOCKS = pl.Schema(
     {
