@@ -10,7 +10,7 @@ import typer
 
 from workbench.cli.common import JsonOption, StoreOption, existing_store, show, write_json
 from workbench.errors import UsageError
-from workbench.store.eventkinds import event_kinds, marked, noise_of
+from workbench.store.eventkinds import marked, noise_of
 from workbench.store.store import Store
 from workbench.store.stories import told_of
 
@@ -40,7 +40,7 @@ def events(
     source = existing_store(store)
     rules = noise_of(source.path, noise)
     if selector is None and bursts is None and not follows:
-        answer, shown = event_kinds(source.frame, rules), _KINDS
+        answer, shown = source.event_kinds(noise=noise), _KINDS
     elif follows:
         answer, shown = (
             _following(source, selector),

@@ -17,6 +17,7 @@ from workbench.readers.base import Reader
 from workbench.store.catalog import catalog
 from workbench.store.check import StoreCheck, check, vacuum
 from workbench.store.compact import compact
+from workbench.store.derived import Derived, definitions_of
 from workbench.store.dryrun import dry_run as look_only
 from workbench.store.engine import Engine, Parameters, ledger_paths
 from workbench.store.eventkinds import event_kinds, noise_of
@@ -105,7 +106,7 @@ class Store:
     def _move(self, now: Snapshot) -> None:
         self._now = now
         self._engine = Engine(now, ledger_paths(self.path))
-        for name in ("_places", "_jobs", "_templates"):
+        for name in ("_places", "_jobs", "_derived", "_templates"):
             self.__dict__.pop(name, None)
 
     def ingest(  # noqa: PLR0913 -- what to read, what is stated, and how
@@ -177,8 +178,6 @@ class Store:
         Views: ``samples series events events_aligned clocks jobs entities links aliases observed files rejects absent
         metrics ledger`` and one wide table per kind of entity (``gpu``, ``host``, ``port`` ...) with
         ``ts, entity``, a column per metric, and ``source``.
-        A wide row is what one file tells of one entity at one time: files that tell different
-        metrics of it give several rows, with nulls.
 
         Parameters
         ----------
@@ -223,9 +222,13 @@ class Store:
         """Say what the store holds: span, entities, metrics, coverage, rejects, join hit rates."""
         return gather(self._engine, self.path, self.version)
 
-    def event_kinds(self) -> pl.DataFrame:
-        """Count events by kind and code, with base rates and what is known: :mod:`workbench.store.eventkinds`."""
-        return event_kinds(self.frame, noise_of(self.path))
+    def event_kinds(self, *, noise: Path | str | None = None) -> pl.DataFrame:
+        """Count events by kind and code, recorded and derived ones: :mod:`workbench.store.eventkinds`."""
+        return self._derived.counted(event_kinds(self.frame, noise_of(self.path, noise)))
+
+    def derived(self, kind: str | None = None) -> pl.DataFrame:
+        """Give events that nobody recorded but that follow from what was, such as ``reboot``: :mod:`workbench.store.derived`."""
+        return self._derived.events(kind)
 
     def events(self, selector: Selector | str | None = None) -> pl.DataFrame:
         """Give events, oldest first; all of them, or those that a selector means.
@@ -292,7 +295,8 @@ class Store:
     def _events_of(self, wanted: Selector) -> pl.DataFrame:
         if wanted.kind == TEMPLATE:
             return template_events(self.frame, self._templates, wanted)
-        return self.frame("from events where kind = ? order by ts, entity, code, line", [wanted.kind])
+        recorded = self.frame("from events where kind = ? order by ts, entity, code, line", [wanted.kind])
+        return self._derived.beside(recorded, wanted.kind)
 
     def _kinds(self) -> list[str]:
         return self.frame("select distinct kind from events order by kind")["kind"].to_list()
@@ -300,6 +304,10 @@ class Store:
     @cached_property
     def _templates(self) -> Templates:
         return gather_templates(self.frame, f"{self.path}@{self.version}")
+
+    @cached_property
+    def _derived(self) -> Derived:
+        return Derived(self.frame, definitions_of(self.path))
 
     @cached_property
     def _places(self) -> Places:
@@ -353,10 +361,7 @@ class Store:
     def compact(self, *, more_than: int = 1) -> pl.DataFrame:
         """Make few large files of many small ones; an ingest does so itself beyond 50 files a day.
 
-        Returns
-        -------
-        polars.DataFrame
-            ``table, day, files_before, files_after, bytes_before, bytes_after``.
+        Gives ``table, day, files_before, files_after, bytes_before, bytes_after``.
         """
         done = compact(self.path, more_than=more_than)
         self.refresh()
@@ -367,13 +372,7 @@ class Store:
         return check(self.path, self._now)
 
     def vacuum(self, *, keep: int | None = None, dry_run: bool = False) -> pl.DataFrame:
-        """Remove files that none of the ``keep`` newest versions (None: no version at all) needs.
-
-        Returns
-        -------
-        polars.DataFrame
-            ``table, file, bytes`` of what goes.
-        """
+        """Remove files that none of the ``keep`` newest versions (None: no version at all) needs; gives what goes."""
         return vacuum(self.path, keep=keep, dry_run=dry_run)
 
     def ledger_rows(self) -> pl.DataFrame:
