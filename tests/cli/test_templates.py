@@ -29,6 +29,17 @@ def test_json_holds_everything(folder):
     told(run("incidents", "--outcome", f"template:{row['template_id']}", "--store", "store", cwd=folder), 0, "n1")
 
 
+def test_events_of_a_template_are_listed(folder):
+    done = run("templates", "--store", "store", "--contains", "stopped", "--json", "-", cwd=folder)
+    (row,) = json.loads(done.stdout)
+    told(
+        run("events", f"template:{row['template_id']}", "--store", "store", cwd=folder),
+        0,
+        "stopped",
+        "2026-01-01 00:01:00Z",
+    )
+
+
 def test_mistakes_end_with_one_message(folder):
     told(
         run("incidents", "--outcome", "template:0123", "--store", "store", cwd=folder),

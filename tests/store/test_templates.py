@@ -75,6 +75,8 @@ def test_a_template_says_how_often_who_when_and_where(tmp_path):
     assert store.events("template").height == 6
     assert store.events(f"template:{row['template_id']}@host:n0")["line"].to_list() == [1, 5]
     assert len(store.incidents(f"template:{row['template_id']}")) == 3, "five lines, three hosts, within 5 s"
+    (burst,) = store.bursts(f"template:{row['template_id']}@host:n0", gap_s=10).to_dicts()
+    assert (burst["kind"], burst["code"], burst["count"]) == ("template", row["template_id"], 2)
     with pytest.raises(UnknownNameError, match="No template 'abc'"):
         store.templates().text("abc")
 

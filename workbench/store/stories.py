@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import polars as pl
 
 from workbench.model.eventcode import event_code
+from workbench.model.logtemplates import TEMPLATE
 from workbench.model.selector import Selector
 from workbench.store.incidents import Jobs
 from workbench.timebase import MICROS, to_us
@@ -54,10 +55,15 @@ class Told(Protocol):
 def told_of(store: Told, selector: Selector | str | None = None) -> pl.DataFrame:
     """Give the events of a store, or those that a selector means: each once, with all files that tell of it."""
     told = store.frame("from events_told")
-    if selector is not None:
-        wanted = store.events(selector).select("ts", *_KEY).unique()
-        told = told.join(wanted, on=["ts", *_KEY], how="semi", nulls_equal=True)
-    return told_once(told)
+    if selector is None:
+        return told_once(told)
+    wanted = store.events(selector)
+    if (wanted["kind"] == TEMPLATE).all():  # files tell its lines, under the kind that these have
+        lines = wanted.select("ts", "entity", "message", "kind", "code").unique()
+        bare = told.filter(pl.col("code").is_null()).drop("kind", "code")
+        return told_once(bare.join(lines, on=["ts", "entity", "message"], nulls_equal=True).select(told.columns))
+    keys = wanted.select("ts", *_KEY).unique()
+    return told_once(told.join(keys, on=["ts", *_KEY], how="semi", nulls_equal=True))
 
 
 def bursts(events: pl.DataFrame, *, gap_s: float) -> pl.DataFrame:
