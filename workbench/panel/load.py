@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from workbench.errors import NothingToDoError, UnknownNameError
 from workbench.kernels.grid import grid_count
+from workbench.model.derived import definitions
 from workbench.model.incident import Incident
 from workbench.model.logtemplates import TEMPLATE
 from workbench.model.selector import Selector
@@ -43,6 +44,7 @@ class _Reader:
     facts: pl.DataFrame
     events: pl.DataFrame
     watched: Floats  # (N, cells): 1 where a log of the host was being read, NaN elsewhere
+    told: Floats  # likewise, where anything was told of the host: what derived events are found from
 
     def metric(self, name: str) -> Floats:
         """(N, cells) of a metric; GPU metrics at host scope are the largest over the host's GPUs."""
@@ -66,7 +68,8 @@ class _Reader:
         row, keep = self.place.rows(found["entity"].to_list())
         cell = (found["ts"].dt.timestamp("us").to_numpy()[keep] - self.grid.start_us) // self.grid.step_us
         counts = grid_count(row, cell, (len(self.place.entities), self.grid.cells))
-        return np.where(counts > 0, counts, counts * self.watched)
+        watched = self.told if _derived_kinds([name]) else self.watched
+        return np.where(counts > 0, counts, counts * watched)
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,8 @@ class _Events:
     def of(cls, store: Store, outcome: Selector | None, named: Sequence[str]) -> _Events:
         columns = ("ts", "ts_low", "ts_high", "entity", "kind", "code")
         frame, found = store.events(None).select(columns), store.templates()
+        derived = [store.derived(kind).select(columns) for kind in sorted(_derived_kinds(named))]
+        frame = pl.concat([frame, *derived])
         if found.table().is_empty():
             return cls(frame, outcome, {})
         asked = {name.partition(":")[2] for name in named if name.startswith(f"{TEMPLATE}:")}
@@ -230,7 +235,7 @@ def _fleet(store: Store, scope: str, grid: Grid, wide: pl.DataFrame, *, on_gpus:
         return None
     kinds = ["gpu"] if scope == "gpu" else ["host"] if on_gpus else ["host", "gpu"]
     facts = wide.filter(pl.col("entity_kind").is_in(kinds))
-    reader = _Reader(store, place, grid, facts, events.frame, _watched(store, place, grid))
+    reader = _Reader(store, place, grid, facts, events.frame, *_watched(store, place, grid))
     infos = (*_metric_infos(facts, scope), *_event_infos(events, place, scope))
     job, age = place.jobs(store.jobs(), grid)
     by_name: dict[str, Callable[[str], Floats]] = {
@@ -305,19 +310,24 @@ def _event_infos(events: _Events, place: Place, scope: str) -> list[SignalInfo]:
     return infos
 
 
-def _watched(store: Store, place: Place, grid: Grid) -> Floats:
-    """1 where logs of the host were being read, NaN elsewhere: nothing happened is not nobody looked."""
-    watched = np.full((len(place.hosts), grid.cells), np.nan)
-    rows = store.observed().filter(pl.col("what") == "events").select("entity", "start", "end")
+def _derived_kinds(named: Sequence[str]) -> set[str]:
+    """Give the kinds of derived events that are asked for by name: these are never signals unasked."""
+    return {name.partition(":")[0] for name in named} & {definition.id for definition in definitions()}
+
+
+def _watched(store: Store, place: Place, grid: Grid) -> tuple[Floats, Floats]:
+    """1 where logs of the host were being read (and where anything told of it), NaN elsewhere: nothing happened is not nobody looked."""
+    watched, told = (np.full((len(place.hosts), grid.cells), np.nan) for _ in range(2))
     names = {name: index for index, name in enumerate(place.hosts)}
-    for entity, start, end in rows.iter_rows():
+    for entity, what, start, end in store.observed().select("entity", "what", "start", "end").iter_rows():
         low = max(0, (to_us(start) - grid.start_us) // grid.step_us)
         high = min(grid.cells, (to_us(end) - grid.start_us) // grid.step_us + 1)
-        if entity is None:
-            watched[:, low:high] = 1.0
-        elif (host := names.get(host_of(entity) or "")) is not None:
-            watched[host, low:high] = 1.0
-    return watched[place.host]
+        host = slice(None) if entity is None else names.get(host_of(entity) or "")
+        if host is not None:
+            told[host, low:high] = 1.0
+            if what == "events":
+                watched[host, low:high] = 1.0
+    return watched[place.host], told[place.host]
 
 
 def _choose(fleet: Fleet, named: Sequence[str]) -> Fleet:
