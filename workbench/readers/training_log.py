@@ -54,6 +54,8 @@ _BUS = re.compile(
 )
 _BUS_HOST = re.compile(rb"#\s+Rank\s+\d+ .{0,120}? on\s+(\S+) device", re.ASCII)
 
+_OF_DAEMONS = r"^(?:<\d{1,3}>)?(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\S+) \S+ [\w./-]+(?:\[\d+\])?: "
+
 
 def _recognise(head: bytes, context: Context) -> Match | None:
     share = matched_share(head.replace(b"\r", b"\n"), _STRONG)
@@ -62,6 +64,8 @@ def _recognise(head: bytes, context: Context) -> Match | None:
     rule = f"{share:.0%} of the first lines are steps, launcher or NCCL lines of a training job"
     if _stated_job(context):  # else a table would be what columns are stated of
         return Match(confidence=0.97, rule=rule)
+    if matched_share(head, _OF_DAEMONS) >= 0.5:  # a log of the whole host, in which a job writes too
+        return Match(confidence=0.45, rule=rule)
     return Match(confidence=0.9 if share >= 0.1 else 0.75, rule=rule)
 
 
