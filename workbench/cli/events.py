@@ -40,7 +40,7 @@ def events(
     source = existing_store(store)
     rules = noise_of(source.path, noise)
     if selector is None and bursts is None and not follows:
-        answer, shown = source.event_kinds(noise=noise), _KINDS
+        answer, shown = source.event_kinds(derived=True, noise=noise), _KINDS
     elif follows:
         answer, shown = (
             _following(source, selector),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from workbench.errors import SpecificationError, UsageError, nearest
 from workbench.hypotheses.fields import JOB_AGE, Problem, examine, signal_fields
 from workbench.hypotheses.lines import HEADER, raw_hypotheses
+from workbench.model.derived import definitions
 from workbench.model.logtemplates import TEMPLATE
 from workbench.model.selector import Selector
 from workbench.model.signal import Signal
@@ -283,7 +284,7 @@ def _ordered(selector: Selector) -> str:
 def _unknown_names(values: Mapping[str, Any], store: Names) -> list[Problem]:
     """List the names among ``values`` that the store does not know, each with the nearest ones."""
     metrics: list[str] = store.catalog()["metric"].to_list()
-    kinds: list[str] = store.event_kinds()["kind"].to_list()
+    kinds: list[str] = [*store.event_kinds()["kind"], *(definition.id for definition in definitions())]
     signal, outcome = values.get("when"), values.get("then")
     wanted = [("adjust_for", name) for name in values.get("adjust_for", ()) if name != JOB_AGE]
     events = [("then", outcome.kind)] if outcome is not None else []

@@ -222,9 +222,10 @@ class Store:
         """Say what the store holds: span, entities, metrics, coverage, rejects, join hit rates."""
         return gather(self._engine, self.path, self.version)
 
-    def event_kinds(self, *, noise: Path | str | None = None) -> pl.DataFrame:
-        """Count events by kind and code, recorded and derived ones: :mod:`workbench.store.eventkinds`."""
-        return self._derived.counted(event_kinds(self.frame, noise_of(self.path, noise)))
+    def event_kinds(self, *, derived: bool = False, noise: Path | str | None = None) -> pl.DataFrame:
+        """Count events by kind and code, on request derived ones too: :mod:`workbench.store.eventkinds`."""
+        recorded = event_kinds(self.frame, noise_of(self.path, noise))
+        return self._derived.counted(recorded) if derived else recorded
 
     def derived(self, kind: str | None = None) -> pl.DataFrame:
         """Give events that nobody recorded but that follow from what was, such as ``reboot``: :mod:`workbench.store.derived`."""
