@@ -15,6 +15,7 @@ from scipy.signal import lfilter
 from workbench.analysis.change import change_points
 from workbench.analysis.coincidence import Occurrences, Places, Rules, coincidence_of
 from workbench.analysis.lag import lag_correlation
+from workbench.analysis.lagscreen import lag_screen
 from workbench.model.panel import Panel
 from workbench.model.provenance import Provenance
 
@@ -52,6 +53,24 @@ def _lag_noise(seed: int) -> Panel:
     x, y = lfilter([1], [1, -0.8], np.random.default_rng([seed, 1]).normal(size=(2, 3, 400)), axis=2)
     x[1, 50:80], y[2, 300:] = np.nan, np.nan
     return panel_of(x, y)
+
+
+def _screen_noise(seed: int) -> Panel:
+    """Three metrics and nine entities, with something that the whole fleet does in all of them."""
+    values = lfilter([1], [1, -0.6], np.random.default_rng([seed, 4]).normal(size=(10, 3, 300)), axis=2)
+    values[1, 0, 50:80], values[2, 1, 200:] = np.nan, np.nan
+    panel = panel_of(values[1:, 0], values[1:, 1])
+    return replace(
+        panel, values=values[1:] + values[:1], metrics=("gpu.power_w", "gpu.temperature_c", "gpu.sm_clock_mhz")
+    )
+
+
+def _screen_numbers(result: Any) -> dict[str, Any]:
+    words = ("x", "y", "why", "transform")
+    return {
+        "pairs": result.pairs.sort("x", "y").drop(words).cast(pl.Float64).to_numpy(),
+        "entities": result.entities.sort("x", "y", "entity").drop("x", "y", "entity").to_numpy(),
+    }
 
 
 def _change_noise(seed: int) -> Panel:
@@ -165,6 +184,18 @@ ANALYSES = (
         with_unseen=_panel_with_unseen,
         numbers=_lag_numbers,
         claims=lambda result: bool(result.holds and result.p <= 0.05),
+    ),
+    AnalysisCase(
+        name="lag_screen",
+        noise=_screen_noise,
+        run=lambda panel, seed: lag_screen(panel, max_lag="5m", seed=seed, remove="fleet", shifts=199),
+        arrays=lambda panel: [panel.values, panel.ts_us],
+        later=lambda panel, by_us: replace(panel, ts_us=panel.ts_us + by_us),
+        reordered=_reordered_panel,
+        entities=9,
+        with_unseen=_panel_with_unseen,
+        numbers=_screen_numbers,
+        claims=lambda result: result.claims.height > 0,
     ),
     AnalysisCase(
         name="change_points",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from workbench.analysis.change import change_points
     from workbench.analysis.coincidence import coincidence
     from workbench.analysis.lag import lag_correlation
+    from workbench.analysis.lagscreen import lag_screen
     from workbench.hypotheses.judge import judge
     from workbench.hypotheses.ledger import ledger
     from workbench.hypotheses.record import screen
@@ -49,6 +50,7 @@ _HOME = {
     "explore": "workbench.widgets.explore",
     "judge": "workbench.hypotheses.judge",
     "lag_correlation": "workbench.analysis.lag",
+    "lag_screen": "workbench.analysis.lagscreen",
     "ledger": "workbench.hypotheses.ledger",
     "level": "workbench.model.signal",
     "open": "workbench.store.store",
@@ -76,6 +78,7 @@ __all__ = [
     "explore",
     "judge",
     "lag_correlation",
+    "lag_screen",
     "ledger",
     "level",
     "open",

@@ -17,6 +17,8 @@ from workbench.figures.theme import colour
 __all__ = ["figure_svg"]
 
 _RIGHT, _TOP, _BOTTOM = 15.0, 46.0, 48.0
+_DRAWN = {"scatter", "bar", "heatmap"}
+_SHADES = 10  # steps of a heat map, either side of zero
 _DASHES = {"dash": "7 4", "dot": "2 3", "dashdot": "7 3 2 3", "longdash": "11 5", "longdashdot": "11 4 2 4"}
 
 
@@ -44,8 +46,8 @@ def figure_svg(fig: go.Figure, *, width: int = 720, height: int = 0) -> str:
     Parameters
     ----------
     fig : plotly.graph_objects.Figure
-        With ``scatter`` and ``bar`` traces on linear, log or date axes; other traces are named in
-        the legend and not drawn.
+        With ``scatter`` and ``bar`` traces on linear, log or date axes, and ``heatmap`` traces of
+        rows and columns evenly spaced around zero; others are named in the legend and not drawn.
     width, height : int
         Pixels; height 0 takes the figure's own, or 380.
 
@@ -86,7 +88,7 @@ def _left_margin(fig: go.Figure) -> float:
 
 
 def _frames(fig: go.Figure, left: float, width: int, height: int) -> dict[tuple[str, str], _Frame]:
-    pairs = sorted({(trace.xaxis or "x", trace.yaxis or "y") for trace in fig.data if trace.type in {"scatter", "bar"}})
+    pairs = sorted({(trace.xaxis or "x", trace.yaxis or "y") for trace in fig.data if trace.type in _DRAWN})
     inner_width, inner_height = width - left - _RIGHT, height - _TOP - _BOTTOM
     frames = {}
     for x_id, y_id in pairs:
@@ -140,6 +142,8 @@ def _clipped(parts: list[str], frame: _Frame) -> list[str]:
 def _trace_parts(trace: Any, frame: _Frame, index: int) -> list[str]:
     if trace.type == "bar":
         return _bar_parts(trace, frame, index)
+    if trace.type == "heatmap":
+        return _heat_parts(trace, frame)
     if trace.type != "scatter" or trace.x is None or trace.y is None:
         return []
     x, y = frame.px(floats_of(trace.x)), frame.py(floats_of(trace.y))
@@ -226,6 +230,26 @@ def _bar_parts(trace: Any, frame: _Frame, index: int) -> list[str]:
     boxes = np.stack([left, low, np.maximum(right - left, 0.5), high - low], axis=1)
     path = "".join(f"M{a:.1f} {b:.1f}h{c:.1f}v{d:.1f}h{-c:.1f}z" for a, b, c, d in boxes[np.isfinite(boxes).all(1)])
     return [f'<path d="{path}" fill="{escape(_ink(trace, index))}"/>']
+
+
+def _heat_parts(trace: Any, frame: _Frame) -> list[str]:
+    """Draw the cells of a heat map: the two end colours of its scale, the fainter the nearer to zero."""
+    x, y, z = floats_of(trace.x), floats_of(trace.y), np.asarray(trace.z, dtype=np.float64)
+    shade = np.nan_to_num(np.round(z / float(trace.zmax) * _SHADES)).clip(-_SHADES, _SHADES)
+    half_x, half_y = (np.diff(one).min(initial=1.0) / 2 for one in (np.sort(x), np.sort(y)))
+    left, right = frame.px(x - half_x), frame.px(x + half_x)
+    low, high = frame.py(y - half_y), frame.py(y + half_y)
+    parts = []
+    for step in np.unique(shade[shade != 0]).tolist():
+        rows, columns = np.nonzero(shade == step)
+        path = "".join(
+            f"M{left[at]:.1f} {min(low[row], high[row]):.1f}h{right[at] - left[at]:.1f}"
+            f"v{abs(high[row] - low[row]):.1f}H{left[at]:.1f}z"
+            for row, at in zip(rows.tolist(), columns.tolist(), strict=True)
+        )
+        ink = escape(str(trace.colorscale[0 if step < 0 else -1][1]))
+        parts.append(f'<path d="{path}" fill="{ink}" fill-opacity="{abs(step) / _SHADES:g}"/>')
+    return parts
 
 
 def _shape_parts(shape: Any, frames: dict[tuple[str, str], _Frame]) -> Iterator[str]:
