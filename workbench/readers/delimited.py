@@ -9,22 +9,27 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import polars as pl
 
 from workbench.model import frames
+from workbench.readers.cellgrid import Grid, table
 from workbench.readers.dialect import Dialect, decoded
 from workbench.readers.source import Block
 from workbench.readers.text import UNTERMINATED, Seen, lines_of, rejected
 
-__all__ = ["Parsed", "Splitter"]
+__all__ = ["LARGE_BYTES", "Parsed", "Splitter"]
 
 _TOTALS = "total|totals|sum|summe|gesamt|average|avg|mean|min|max|minimum|maximum|mittelwert|grand total"
 _CLOSED = r'"(?:[^"]|"")*"'
 #: A record in quotes that is longer than this is a stray quote, not a record.
 _MOST_LINES = 1000
 _MOST_TEXT = 1 << 20
+#: A smaller block is not worth the compiled loops.
+LARGE_BYTES = 1 << 20
+_CAREFUL = (b'"', b"\r", b"\0")
 
 
 @dataclass(eq=False, kw_only=True)
@@ -40,6 +45,8 @@ class Parsed:
     skips : Counter of rule
     rejects : polars.DataFrame
     notes : list of str
+    grid : Grid or None
+        In place of ``cells`` and ``lines``: the rows are where they were found.
     """
 
     cells: pl.DataFrame
@@ -47,6 +54,14 @@ class Parsed:
     skips: Counter[str] = field(default_factory=Counter)
     rejects: pl.DataFrame = field(default_factory=lambda: frames.empty(frames.REJECTS))
     notes: list[str] = field(default_factory=list)
+    grid: Grid | None = None
+
+    def taken_out(self) -> Parsed:
+        """Give the same with ``cells`` and ``lines`` as columns."""
+        if self.grid is None:
+            return self
+        cells = self.grid.frame(list(self.grid.names))
+        return replace(self, cells=cells, lines=self.grid.line_frame(), grid=None)
 
 
 class Splitter:
@@ -61,7 +76,8 @@ class Splitter:
     Examples
     --------
     >>> from workbench.model.context import Context
-    >>> from workbench.readers.dialect import sniff
+    >>> from workbench.readers.cellgrid import Grid, table
+    from workbench.readers.dialect import sniff
     >>> text = b'a,b\n1,"x\ny"\n\na,b\n1,2,3\n'
     >>> parsed = Splitter(sniff(text, Context())).take(Block(first_line=1, text=text, unterminated=False))
     >>> parsed.cells.rows(), dict(+parsed.skips)
@@ -77,6 +93,60 @@ class Splitter:
         self._open = pl.DataFrame(schema={"line": pl.Int64(), "text": pl.String()})
         self._latin = False
         self._cut: int | None = None
+
+    def parts(self, block: Block) -> Iterator[Parsed]:
+        """Part the next block as :meth:`take`, where it is large and plain without taking the cells out."""
+        before, rest = self._behind_prelude(block)
+        found = None
+        if self._is_plain(rest) and not self._open.height:
+            names, header = self._dialect.names, self._dialect.header_text
+            mark = self._dialect.delimiter
+            found = table(rest.text, rest.first_line, names, delimiter=mark, header=header)
+        if found is None:
+            yield self.take(block)
+            return
+        if before.text:
+            yield self.take(before)
+        for stretch in found:
+            if stretch.grid is not None:
+                yield self._new_rows(stretch.grid)
+            else:
+                yield self.take(Block(first_line=stretch.first_line, text=stretch.text, unterminated=False))
+
+    def _behind_prelude(self, block: Block) -> tuple[Block, Block]:
+        last = max(self._dialect.prelude, default=0)
+        at = 0
+        for _ in range(block.first_line, last + 1):
+            at = block.text.find(b"\n", at) + 1
+            if not at:
+                return block, replace(block, text=b"")
+        line = max(block.first_line, last + 1)
+        return replace(block, text=block.text[:at]), replace(block, text=block.text[at:], first_line=line)
+
+    def _is_plain(self, block: Block) -> bool:
+        """Tell whether a block is large, and one line the one record without anything that needs care."""
+        text, dialect = block.text, self._dialect
+        if len(text) < LARGE_BYTES or block.unterminated or block.overlong or not text.endswith(b"\n"):
+            return False
+        if not dialect.delimiter.isascii() or not dialect.header_text or any(mark in text for mark in _CAREFUL):
+            return False
+        return text.isascii() or not decoded(text)[1]
+
+    def _new_rows(self, grid: Grid) -> Parsed:
+        """Leave out rows met before, and totals in the place of a time."""
+        keep = self._seen.is_new(grid.line_texts())
+        skips = Counter({"duplicate": int((~keep).sum())})
+        if self._ts is not None:
+            found = grid.distinct([self._ts])
+            stamps = grid.cells(self._ts, None if found is None else found[1])
+            word = _is_total(stamps)
+            if word.any():
+                rows = word if found is None else pl.Series(word.to_numpy()[found[0]])
+                skips["total"] = int((rows & keep).sum())
+                keep &= ~rows
+        kept = grid if keep.all() else grid.filtered(keep)
+        none = pl.DataFrame(schema={"line": pl.Int64(), "text": pl.String()})
+        return Parsed(cells=pl.DataFrame(), lines=none, skips=skips, grid=kept if kept.height else None)
 
     def take(self, block: Block) -> Parsed:
         """Part the next block."""
@@ -253,12 +323,7 @@ class Splitter:
         keep = self._seen.is_new(parsed.lines["text"])
         parsed.skips["duplicate"] += int((~keep).sum())
         if self._ts is not None:
-            word = (
-                parsed.cells[self._ts]
-                .str.strip_chars(' ":')
-                .str.contains(rf"(?i)^(?:{_TOTALS})$")
-                .fill_null(value=False)
-            )
+            word = _is_total(parsed.cells[self._ts])
             parsed.skips["total"] += int((word & keep).sum())
             keep &= ~word
         if not keep.all():
@@ -276,6 +341,10 @@ def _split(text: str, delimiter: str) -> list[str]:
     except csv.Error:
         rows = []
     return rows[0] if len(rows) == 1 else text.split(delimiter)
+
+
+def _is_total(cells: pl.Series) -> pl.Series:
+    return cells.str.strip_chars(' ":').str.contains(rf"(?i)^(?:{_TOTALS})$").fill_null(value=False)
 
 
 def _cell_count(text: pl.Series, delimiter: str) -> pl.Series:

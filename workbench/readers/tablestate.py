@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import polars as pl
 
@@ -40,6 +41,8 @@ class TableState:
     attempts : Attempts
     tally : Tally
         What to tell the user at the end of the file.
+    told : dict
+        Of the last rows, what the next ones are likely to say again.
     """
 
     context: Context
@@ -50,6 +53,7 @@ class TableState:
     clocks: Clocks = field(init=False)
     attempts: Attempts = field(default_factory=Attempts)
     tally: Tally = field(default_factory=Tally)
+    told: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.clocks = Clocks(rule=TimeRule.of(self.context))

@@ -99,7 +99,8 @@ class Tally:
 
     def _odd_notes(self) -> Iterable[str]:
         for why, total in self._reasons.items():
-            texts = [(shown, count) for (reason, shown), count in self._texts.most_common() if reason == why]
+            texts = [(shown, count) for (reason, shown), count in self._texts.items() if reason == why]
+            texts.sort(key=lambda pair: (-pair[1], pair[0]))
             some = ", ".join(f"{count} x {shown!r}" for shown, count in texts[:_SHOWN_TEXTS])
             more = " ..." if len(texts) > _SHOWN_TEXTS else ""
             cure = f"; {_CURES[why]}" if why in _CURES else ""

@@ -221,21 +221,30 @@ class Seen:
 
     LIMIT = 4_000_000
     _SEED = 11
+    _SHIFT = np.uint64(64 - 24)
 
     def __init__(self) -> None:
         # Sorted runs, each more than twice the next: a block is merged log times, never all each time.
         self._runs: list[NDArray[np.uint64]] = []
+        # By the upper bits of a hash: whether any such was met. Memory is taken where it is written to.
+        self._marks = np.zeros(1 << 24, dtype=bool)
 
     def is_new(self, keys: pl.Series) -> pl.Series:
         """Tell of each key whether it is met for the first time."""
         hashes = keys.hash(self._SEED)
-        fresh = hashes.is_first_distinct()
-        found = np.sort(hashes.filter(fresh).to_numpy())
+        found = np.sort(hashes.to_numpy())
+        double = found[1:] == found[:-1]
+        if double.any():
+            fresh = hashes.is_first_distinct()
+            found = found[np.concatenate(([True], ~double))]
+        else:
+            fresh = pl.repeat(True, hashes.len(), dtype=pl.Boolean, eager=True)
         known = self._known(found)
         if known.any():
             fresh &= ~hashes.is_in(pl.Series(found[known]).implode())
+            found = found[~known]
         if sum(run.size for run in self._runs) < self.LIMIT:
-            self._keep(found[~known])
+            self._keep(found)
         return fresh
 
     def is_known(self, keys: pl.Series) -> pl.Series:
@@ -244,12 +253,18 @@ class Seen:
 
     def _known(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
         known = np.zeros(hashes.size, dtype=bool)
+        if not self._runs:
+            return known
+        near = np.flatnonzero(self._marks[hashes >> self._SHIFT])  # few of those that are new
+        asked = hashes[near]
         for run in self._runs:
-            place = np.searchsorted(run, hashes)
-            known |= run[np.minimum(place, run.size - 1)] == hashes
+            place = np.searchsorted(run, asked)
+            known[near] |= run[np.minimum(place, run.size - 1)] == asked
         return known
 
     def _keep(self, run: NDArray[np.uint64]) -> None:
+        if run.size:
+            self._marks[run >> self._SHIFT] = True
         while self._runs and self._runs[-1].size <= 2 * run.size:
             run = np.sort(np.concatenate([self._runs.pop(), run]), kind="stable")
         if run.size:

@@ -14,6 +14,7 @@ from workbench.model.context import Context
 from workbench.readers.columns import Layout, Problem, layout_of
 from workbench.readers.delimited import Parsed, Splitter
 from workbench.readers.dialect import Dialect, decoded
+from workbench.readers.gridsamples import grid_part
 from workbench.readers.shapes import convert, habits_of
 from workbench.readers.source import Block, Source
 from workbench.readers.tablestate import Part, TableState, batch_of, told_at_the_end
@@ -90,7 +91,14 @@ def read_text(
     state.habits = habits_of(adapted.cells(first.cells, first.lines), state)
     splitter = Splitter(dialect, ts=ts)
     notes = layout.notes
-    for parsed in _parsed(source, splitter):
+    for found in _parsed(source, splitter):
+        if found.grid is not None and adapted.beside is _nothing and adapted.cells is _unchanged:
+            part = grid_part(found.grid, state)
+            if part is not None:
+                yield batch_of(part, found.skips, found.rejects, (*notes, *found.notes))
+                notes = ()
+                continue
+        parsed = found.taken_out()
         cells = adapted.cells(parsed.cells, parsed.lines)
         yield from adapted.beside(cells, parsed.lines)
         yield from _batches(replace(parsed, cells=cells), state, notes)
@@ -100,7 +108,7 @@ def read_text(
 
 def _parsed(source: Source, splitter: Splitter) -> Iterator[Parsed]:
     for block in source.blocks():
-        yield splitter.take(block)
+        yield from splitter.parts(block)
     yield splitter.finish()
 
 

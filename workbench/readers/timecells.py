@@ -15,7 +15,7 @@ from workbench.model.context import Context
 from workbench.readers.stamps import iso_wall, to_utc
 from workbench.timebase import MICROS, LocalClock, local_to_utc
 
-__all__ = ["Clocks", "TimeRule", "epoch_counts", "read_times", "wall_times"]
+__all__ = ["Clocks", "TimeRule", "epoch_counts", "read_distinct", "read_times", "wall_times"]
 
 _TICKS = {"ns": 0, "us": 1, "ms": 1000, "s": MICROS, "min": 60 * MICROS, "h": 3600 * MICROS, "d": 86_400 * MICROS}
 #: Magnitudes of the years 2001 to 2286 in each unit of an epoch number: ten digits, 13, 16, 19.
@@ -75,8 +75,7 @@ class Clocks:
     def to_utc(self, walls: pl.DataFrame, host: pl.Series | None = None) -> pl.DataFrame:
         """Turn ``wall``, ``offset`` and ``resolution`` into UTC; see :func:`workbench.readers.stamps.to_utc`."""
         zone = self.rule.zone
-        local = walls.filter(pl.col("offset").is_null() & pl.col("wall").is_not_null())["wall"]
-        if zone is None or local.len() == 0 or not _repeats(local, zone):
+        if zone is None or not self.repeats(walls):
             return to_utc(walls, LocalClock(zone) if zone else None)
         if host is None:
             return to_utc(walls, self._clock(None, zone))
@@ -86,6 +85,14 @@ class Clocks:
             for part in told.partition_by("host", maintain_order=True)
         ]
         return pl.concat(parts).sort("row").drop("row")
+
+    def repeats(self, walls: pl.DataFrame) -> bool:
+        """Tell whether any of these times is local and comes twice."""
+        zone = self.rule.zone
+        if zone is None:
+            return False
+        local = walls.filter(pl.col("offset").is_null() & pl.col("wall").is_not_null())["wall"]
+        return local.len() > 0 and _repeats(local, zone)
 
     def _clock(self, host: str | None, zone: str) -> LocalClock:
         return self._clocks.setdefault(host, LocalClock(zone))
@@ -122,7 +129,24 @@ def read_times(cells: pl.Series, clocks: Clocks, host: pl.Series | None = None) 
     >>> found["ts"].to_list(), found["curable"].to_list()
     ([1762053240000000, 1762053240000000, 1762049640500000, None], [None, None, None, 'clock'])
     """
+    return _told(wall_times(cells, clocks.rule), clocks, host)
+
+
+def read_distinct(cells: pl.Series, clocks: Clocks) -> pl.DataFrame | None:
+    """Read times of which the order does not matter; None where it does, in an hour that comes twice.
+
+    Examples
+    --------
+    >>> read_distinct(pl.Series(["2025-11-02 03:14:00Z"]), Clocks(rule=TimeRule()))["ts"].to_list()
+    [1762053240000000]
+    >>> read_distinct(pl.Series(["2025-11-02 01:14:00"]), Clocks(rule=TimeRule(zone="America/New_York"))) is None
+    True
+    """
     walls = wall_times(cells, clocks.rule)
+    return None if clocks.repeats(walls) else _told(walls, clocks, None)
+
+
+def _told(walls: pl.DataFrame, clocks: Clocks, host: pl.Series | None) -> pl.DataFrame:
     told = clocks.to_utc(walls.select("wall", "offset", "resolution"), host)
     covers = told["ts_high"] - told["ts_low"] + 1
     return told.with_columns(
@@ -132,8 +156,8 @@ def read_times(cells: pl.Series, clocks: Clocks, host: pl.Series | None = None) 
     )
 
 
-def epoch_counts(cells: pl.Series) -> dict[str, int]:
-    """Count the cells that are epoch numbers, by the unit that their size tells.
+def epoch_counts(cells: pl.Series, count: pl.Series | None = None) -> dict[str, int]:
+    """Count the cells that are epoch numbers, by the unit that their size tells; ``count``: each so often.
 
     Examples
     --------
@@ -143,8 +167,11 @@ def epoch_counts(cells: pl.Series) -> dict[str, int]:
     if not (cells.dtype.is_numeric() or cells.dtype == pl.String):
         return {}
     text = cells if cells.dtype.is_numeric() else cells.str.strip_chars()
-    numbers = text.cast(pl.Float64, strict=False).drop_nulls()
-    counts = {unit: int(numbers.is_between(low, high, closed="left").sum()) for low, high, unit in _SIZES}
+    numbers = text.cast(pl.Float64, strict=False)
+    if numbers.null_count() == numbers.len():
+        return {}
+    here = {unit: numbers.is_between(low, high, closed="left").fill_null(value=False) for low, high, unit in _SIZES}
+    counts = {unit: int(mask.sum() if count is None else count.filter(mask).sum()) for unit, mask in here.items()}
     return {unit: count for unit, count in counts.items() if count}
 
 
@@ -237,7 +264,6 @@ def _mixed(text: pl.Series, rule: TimeRule) -> pl.DataFrame:
     frame = pl.DataFrame({"text": text}).with_columns(
         pl.col("text").str.extract_groups(_ISO).alias("iso"), number=pl.col("text").cast(pl.Float64, strict=False)
     )
-    numbers = _decimal_epochs(text, rule)
     group = [pl.col("iso").struct.field(str(index)) for index in range(1, 8)]
     year, month, day, clock, second, fraction, zone = group
     zone = zone.str.replace("^(?i:z|UTC|GMT)$", "Z").str.replace(r"^([+-]\d\d)$", "${1}00")
@@ -250,6 +276,10 @@ def _mixed(text: pl.Series, rule: TimeRule) -> pl.DataFrame:
         .with_columns(resolution=covers)
     )
     is_number = frame["number"].is_not_null()
+    if is_number.any():
+        numbers = _decimal_epochs(text, rule)
+    else:
+        numbers = iso.select("wall", "resolution", why=pl.lit(None, pl.String), cure=pl.lit(None, pl.String))
     empty = (text.is_null() | (text == "")).fill_null(value=True)
     form = frame["iso"].struct.field("1").is_null() & ~is_number & ~empty
     return iso.select(

@@ -80,6 +80,8 @@ class Who:
         ts : (row,) Int64
             UTC microseconds.
         """
+        if not self.aliases.height:
+            return frames.empty(frames.ALIASES)
         seen = (
             pl.DataFrame({"@code": self.code, "ts": ts})
             .group_by("@code")

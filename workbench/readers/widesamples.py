@@ -16,7 +16,7 @@ from workbench.readers.tablestate import TableState
 from workbench.readers.units import Unit, unit_of
 from workbench.readers.who import Who
 
-__all__ = ["WITHOUT_UNIT", "counted", "dense", "labelled", "wide_samples", "with_unit"]
+__all__ = ["WITHOUT_UNIT", "Gathered", "column_numbers", "counted", "labelled", "wide_samples", "with_unit"]
 
 #: Base units in which 0 is 0, so that a zero needs no unit.
 WITHOUT_UNIT = ("W", "B", "Hz", "V", "A", "J", "s", "%", "B/s", "b/s", "rpm", "Pa", "L/min", "VA")
@@ -35,33 +35,78 @@ def wide_samples(frame: pl.DataFrame, ts: pl.Series, who: Who, state: TableState
     state : TableState
     """
     code, keys = labelled(frame, who, state.layout.rest)
-    samples, series, absent = [frames.empty(frames.SAMPLES)], [frames.empty(frames.SERIES)], []
-    offset = 0
+    gathered = Gathered(code, keys, ts, state)
     for column in state.layout.metrics:
-        numbers = _numbers(frame[column.column], column, state)
+        cells = frame[column.column]
+        gathered.add(column, column_numbers(cells, column, state), cells)
+    return gathered.tables()
+
+
+class Gathered:
+    """Samples of one row range, gathered column by column; series are numbered as they come.
+
+    Parameters
+    ----------
+    code : (row,) UInt32
+        Row of ``keys`` for each row.
+    keys : polars.DataFrame
+        Of :func:`labelled`; each is that of some row.
+    ts : (row,) Int64
+        UTC microseconds.
+    state : TableState
+    """
+
+    def __init__(self, code: pl.Series, keys: pl.DataFrame, ts: pl.Series, state: TableState) -> None:
+        self._code, self._keys, self._state = code.cast(pl.UInt32), keys, state
+        self._ts = ts.cast(frames.TS)
+        self._all = self._code.unique().sort()
+        self._samples, self._series = [frames.empty(frames.SAMPLES)], [frames.empty(frames.SERIES)]
+        self._absent: list[pl.DataFrame] = []
+        self._count = 0
+
+    def add(self, column: MetricColumn, numbers: Numbers, cells: pl.Series | None = None) -> None:
+        """Add the numbers of a column; ``cells`` tell which of them stand for a cell (None: all)."""
+        value, unit = numbers.value, numbers.unit
+        if not value.null_count() and unit.null_count() == unit.len():
+            self._put(column, None, (self._code, self._ts, value, numbers.exact), self._all)
+            return
         told = pl.DataFrame(
-            {"series": code, "ts": ts, "value": numbers.value, "value_int": numbers.exact, "unit": numbers.unit}
+            {"series": self._code, "ts": self._ts, "value": value, "value_int": numbers.exact, "unit": unit}
         )
-        if numbers.value.null_count():
-            reason = numbers.reason.set(frame[column.column].is_null(), None) if state.sparse else numbers.reason
-            absent.append(counted(pl.repeat(column.metric, ts.len(), eager=True), reason))
+        if value.null_count():
+            sparse = self._state.sparse and cells is not None and cells.null_count()
+            reason = numbers.reason.set(cells.is_null(), None) if sparse and cells is not None else numbers.reason
+            self._absent.append(counted(pl.repeat(column.metric, value.len(), eager=True), reason))
             told = told.filter(pl.col("value").is_not_null())
-        for unit, part in _by_unit(told):
-            picked = part.select(
-                (pl.col("series") + offset).cast(pl.UInt32), pl.col("ts").cast(frames.TS), "value", "value_int"
-            )
-            samples.append(picked)
-            made = _series(keys, column, unit or column.unit, offset)
-            apart = None if column.unit else state.habits.get(column.column, Habit()).apart(unit)
-            if apart is not None:
-                labels = [with_unit(text, apart) for text in made["labels"].to_list()]
-                made = made.with_columns(labels=pl.Series(labels, dtype=pl.String))
-            series.append(made)
-            offset += keys.height
-    return {**dense(pl.concat(series), pl.concat(samples)), "absent": _summed(absent)}
+        for name, part in _by_unit(told):
+            picked = (part["series"], part["ts"], part["value"], part["value_int"])
+            self._put(column, name, picked, part["series"].unique().sort())
+
+    def _put(self, column: MetricColumn, unit: str | None, picked: tuple[pl.Series, ...], present: pl.Series) -> None:
+        if not present.len():
+            return
+        code, ts, value, exact = picked
+        if present.len() < self._keys.height:
+            code = present.search_sorted(code).cast(pl.UInt32)
+        numbered = code + self._count if self._count else code
+        self._samples.append(
+            pl.DataFrame([numbered.alias("series"), ts.alias("ts"), value.alias("value"), exact.alias("value_int")])
+        )
+        made = _series(self._keys[present], column, unit or column.unit, self._count)
+        apart = None if column.unit else self._state.habits.get(column.column, Habit()).apart(unit)
+        if apart is not None:
+            labels = [with_unit(text, apart) for text in made["labels"].to_list()]
+            made = made.with_columns(labels=pl.Series(labels, dtype=pl.String))
+        self._series.append(made)
+        self._count += present.len()
+
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """Give ``series``, ``samples`` and ``absent``."""
+        return {"series": pl.concat(self._series), "samples": pl.concat(self._samples), "absent": _summed(self._absent)}
 
 
-def _numbers(cells: pl.Series, column: MetricColumn, state: TableState) -> Numbers:
+def column_numbers(cells: pl.Series, column: MetricColumn, state: TableState) -> Numbers:
+    """Read the cells of a column by its unit and its habit, and count what is odd."""
     declared = unit_of(column.unit) if column.unit else None
     if column.unit and declared is None:  # a unit of the user's own: cells with another are not understood
         declared = Unit(name=column.unit, base=column.unit)
@@ -152,24 +197,6 @@ def labelled(frame: pl.DataFrame, who: Who, labels: tuple[str, ...]) -> tuple[pl
 def _named(labels: tuple[str, ...], row: tuple[str | None, ...]) -> dict[str, str]:
     told = {name: value for name, value in zip(labels, row, strict=True) if value is not None}
     return {**orjson.loads(told.pop(LEFT, "{}")), **told}
-
-
-def dense(series: pl.DataFrame, samples: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Leave out series without samples, and number the others from 0.
-
-    Examples
-    --------
-    >>> series = pl.DataFrame({"series": [0, 1, 2], "metric": ["a", "b", "c"]})
-    >>> dense(series, pl.DataFrame({"series": [2, 0, 2]}))["samples"]["series"].to_list()
-    [1, 0, 1]
-    """
-    used = samples["series"].unique().sort()
-    numbers = used.search_sorted(samples["series"]).cast(pl.UInt32)
-    kept = series.filter(pl.col("series").is_in(used.implode())).sort("series")
-    return {
-        "samples": samples.with_columns(numbers.alias("series")),
-        "series": kept.with_columns(series=pl.int_range(pl.len(), dtype=pl.UInt32)),
-    }
 
 
 def counted(metric: pl.Series, reason: pl.Series) -> pl.DataFrame:
