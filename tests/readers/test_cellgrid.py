@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.model.context import Context
-from workbench.readers import delimited
+from workbench.readers import delimited, jsontable
 from workbench.readers.cellgrid import table
 from workbench.readers.cells import parse_numbers
 from workbench.readers.source import Source
@@ -27,6 +27,7 @@ _BAD_LINES = ("", "   ", "# c", _HEAD.strip(), "1,2,3", ",,,,", "Total,,,1,2", '
 def _told(text, large, monkeypatch, **stated):
     """Read a table; give all that the reading says, apart from where its batches end."""
     monkeypatch.setattr(delimited, "LARGE_BYTES", large)
+    monkeypatch.setattr(jsontable, "LARGE_BYTES", large)
     rows, notes, tables = 0, [], {}
     for batch in READER.read(Source(io.BytesIO(text.encode())), Context(**stated)):
         rows += batch.rows
@@ -84,6 +85,34 @@ def test_other_headers(header, monkeypatch):
     text = header + "\n" + "\n".join(lines) + "\n"
     stated = {"host": "h"} if "host" not in header else {}
     assert _told(text, 1, monkeypatch, **stated) == _told(text, 1 << 40, monkeypatch, **stated)
+
+
+_JSON_NUMBERS = ("1", "26.0", "0.1", "-273.15", "9007199254740993", "1e5", "0.30000000000000004", "1e300", "2.0")
+_JSON_ODD = ("null", "true", "NaN", "-0", "007", "-0.0", "-999", "2147483632", "9223372036854775794", "1e400", '"5 W"',
+             '"7"', '""', "[1]", '{"x":1}', "18446744073709551615", "12345678901234567890123", "1.", '"\\u00e9"')  # fmt: skip
+_JSON_BAD = ("", "  ", "{", '{"time":5}', '{"host":"n1","time":"2026-01-02T03:04:05Z","power":7}', "[]", '{"time":"x"} ',
+             '{"time":"2026-01-02T03:04:05Z","host":"n1","gpu":1,"power":1,"energy":2,"more":3}',
+             '{"time":"never","host":"n1","gpu":1,"power":1,"energy":2}')  # fmt: skip
+
+
+def _object(rng, odd):
+    time = rng.choice([f'"{time}"' for time in _TIMES[:2]] if odd < 1 else ["1767323045", "1767323046"])
+    cells = [rng.choice(_JSON_NUMBERS if rng.random() > odd % 1 else _JSON_ODD) for _ in range(2)]
+    gpu = rng.randrange(2) if rng.random() > odd % 1 / 4 else rng.choice(("007", "1.0", '"1"', "null"))
+    return f'{{"time":{time},"host":"n{rng.randrange(3)}","gpu":{gpu},"power":{cells[0]},"energy":{cells[1]}}}'
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("odd", [0.0, 0.05, 0.3, 1.0, 1.1])
+def test_bytes_and_objects_say_the_same(seed, odd, monkeypatch):
+    rng = random.Random(seed)
+    lines = [_object(rng, odd) for _ in range(30)]
+    lines += rng.choices(lines, k=3)
+    if seed % 3:
+        lines += rng.choices(_JSON_BAD, k=seed)
+        rng.shuffle(lines)
+    text = "\n".join([_object(random.Random(1), 0.0), *lines]) + "\n"
+    assert _told(text, 1, monkeypatch) == _told(text, 1 << 40, monkeypatch)
 
 
 @given(st.lists(st.sampled_from((*_NUMBERS, "")) | st.floats(allow_nan=False, allow_infinity=False).map(repr) | st.integers().map(str), min_size=1, max_size=30))  # fmt: skip

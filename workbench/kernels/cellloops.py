@@ -154,6 +154,8 @@ def _number(text: Any, begin: int, end: int, strict: bool) -> Any:
         else:
             break
         at += 1
+    if strict and negative and mantissa == 0:  # -0 is an integer to some and a decimal to others
+        return negative, mantissa, 0, ODD
     if digits == 0 or (strict and digits > 1 and text[first] == _ZERO and point != first + 1):
         return negative, mantissa, 0, ODD
     decimals = 0 if point < 0 else at - point - 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,12 +18,15 @@ import polars as pl
 
 from workbench.readers.source import HEAD_BYTES
 
-__all__ = ["JsonHead", "documents", "flat", "json_frame", "rows_frame", "sniff_json"]
+__all__ = ["JsonHead", "documents", "flat", "json_frame", "rows_frame", "sniff_json", "written_like"]
 
 _WHOLE = 2**53
 _SURROGATE = r"\\u[dD][89a-fA-F]"  # Polars reads a lone one as NUL
 _MOST_KEYS = 5000
 _LABELS = ("labels", "tags")
+_MEMBER = re.compile(
+    r"""(?P<before> *(?P<mark>[{,]) *"(?P<key>[^"\\\x00-\x1f]+)" *: *)(?:"[^"\\\x00-\x1f]*"|-?\d[\d.eE+-]*)"""
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,6 +178,37 @@ def _text(value: Any) -> str | None:
         return None
     text = value if isinstance(value, str) else json.dumps(value)
     return text.encode("utf-8", "backslashreplace").decode("utf-8")  # a lone surrogate is no text
+
+
+def written_like(line: bytes) -> tuple[list[str], list[str]] | None:
+    r"""Give the keys of a flat object of texts and numbers, and what stands before each value and after the last.
+
+    Examples
+    --------
+    >>> written_like(b'{"a": 1, "b": "x"}')
+    (['a', 'b'], ['{"a": ', ', "b": ', '}\n'])
+    >>> written_like(b'{"a": [1]}') is None
+    True
+    """
+    try:
+        text = line.decode()
+    except UnicodeDecodeError:
+        return None
+    names: list[str] = []
+    between: list[str] = []
+    at, mark = 0, "{"
+    while found := _MEMBER.match(text, at):
+        if found["mark"] != mark or len(names) > _MOST_KEYS:
+            return None
+        names.append(found["key"])
+        between.append(found["before"])
+        at, mark = found.end(), ","
+    unlike = len(set(names)) < len(names)
+    return (
+        None
+        if not names or unlike or text[at:].strip(" ") != "}" or text[-1] != "}"
+        else (names, [*between, text[at:] + "\n"])
+    )
 
 
 def json_frame(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:

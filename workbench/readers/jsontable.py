@@ -8,19 +8,26 @@ from dataclasses import replace
 import polars as pl
 
 from workbench.errors import DataError
+from workbench.model import frames
 from workbench.model.batch import Batch
 from workbench.model.context import Context
+from workbench.readers.cellgrid import Grid, Stretch, objects
 from workbench.readers.columns import Layout, Problem, extended, layout_of
-from workbench.readers.jsonrows import JsonHead, documents, flat, json_frame, rows_frame
+from workbench.readers.dialect import decoded
+from workbench.readers.gridsamples import grid_part
+from workbench.readers.jsonrows import JsonHead, documents, flat, json_frame, rows_frame, written_like
 from workbench.readers.shapes import convert, habits_of
-from workbench.readers.source import Source
+from workbench.readers.source import Block, Source
 from workbench.readers.tablestate import Part, TableState, batch_of, refused, told_at_the_end
 from workbench.readers.text import UNTERMINATED, Seen, lines_of, rejected
 
-__all__ = ["read_json"]
+__all__ = ["LARGE_BYTES", "read_json"]
 
 _LIMIT = 512 * 1024 * 1024
 _ROWS_A_BATCH = 100_000
+#: A smaller block is not worth the compiled loops.
+LARGE_BYTES = 1 << 20
+_NO_OBJECT = "line is no JSON object"
 
 
 def read_json(source: Source, head: JsonHead, context: Context) -> Iterator[Batch]:
@@ -39,16 +46,53 @@ def read_json(source: Source, head: JsonHead, context: Context) -> Iterator[Batc
 def _read_lines(source: Source, state: TableState | Layout | Problem) -> Iterator[Batch]:
     seen = Seen()
     for block in source.blocks():
-        found = lines_of(replace(block, unterminated=False))
-        text = found.frame["text"].str.strip_chars()
-        blank = text == ""
-        lines = found.frame.with_columns(text).filter(~blank)
-        new = seen.is_new(lines["text"])
-        skips = {"blank": int(blank.sum()), "duplicate": int((~new).sum())}
-        rows, lines, wrong = json_frame(lines.filter(new))
-        reason = UNTERMINATED if block.unterminated else "line is no JSON object"
-        rejects = pl.concat([found.rejects, rejected(wrong, reason)])
-        yield from _batches(rows, lines, state, (skips, rejects))
+        for stretch in _stretches(block, state):
+            if stretch.grid is None:
+                part = replace(block, first_line=stretch.first_line, text=stretch.text)
+                yield from _careful(part, state, seen)
+                continue
+            assert isinstance(state, TableState)
+            yield from _plain(stretch.grid, state, seen)
+
+
+def _stretches(block: Block, state: TableState | Layout | Problem) -> list[Stretch]:
+    """Part a large block of objects that are all written like the first; others are one stretch without a grid."""
+    text, found = block.text, None
+    plain = len(text) >= LARGE_BYTES and not (block.unterminated or block.overlong) and text.endswith(b"\n")
+    if plain and isinstance(state, TableState) and state.layout.shape == "wide" and b"\0" not in text:
+        written = written_like(text[: text.find(b"\n")])
+        if written is not None and (text.isascii() or not decoded(text)[1]):
+            found = objects(text, block.first_line, *written)
+    if found is not None and any(stretch.text.strip() for stretch in found):
+        found = None  # the type of a column is that of all its cells in the block
+    return [Stretch(grid=None, first_line=block.first_line, text=text)] if found is None else found
+
+
+def _plain(grid: Grid, state: TableState, seen: Seen) -> Iterator[Batch]:
+    new = seen.is_new(grid.line_texts())
+    skips = {"duplicate": int((~new).sum())}
+    kept = grid if new.all() else grid.filtered(new)
+    state.layout = extended(state.layout, list(grid.names), state.context)
+    none = frames.empty(frames.REJECTS)
+    part = grid_part(kept, state) if kept.height else None
+    if part is not None:
+        yield batch_of(part, skips, none)
+        return
+    rows, lines, wrong = json_frame(kept.line_frame())
+    yield from _batches(rows, lines, state, (skips, rejected(wrong, _NO_OBJECT)))
+
+
+def _careful(block: Block, state: TableState | Layout | Problem, seen: Seen) -> Iterator[Batch]:
+    found = lines_of(replace(block, unterminated=False))
+    text = found.frame["text"].str.strip_chars()
+    blank = text == ""
+    lines = found.frame.with_columns(text).filter(~blank)
+    new = seen.is_new(lines["text"])
+    skips = {"blank": int(blank.sum()), "duplicate": int((~new).sum())}
+    rows, lines, wrong = json_frame(lines.filter(new))
+    reason = UNTERMINATED if block.unterminated else _NO_OBJECT
+    rejects = pl.concat([found.rejects, rejected(wrong, reason)])
+    yield from _batches(rows, lines, state, (skips, rejects))
 
 
 def _read_array(source: Source, state: TableState | Layout | Problem) -> Iterator[Batch]:
