@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from workbench.panel.select import panel
     from workbench.reports.writeup import write_up
     from workbench.simulator.dumps import simulate
+    from workbench.store.reconcile import reconciled
     from workbench.store.store import open  # noqa: A004 -- read as wb.open
     from workbench.store.templates import templates
     from workbench.widgets.explore import explore
@@ -56,6 +57,7 @@ _HOME = {
     "open": "workbench.store.store",
     "panel": "workbench.panel.select",
     "rate": "workbench.model.signal",
+    "reconciled": "workbench.store.reconcile",
     "screen": "workbench.hypotheses.record",
     "simulate": "workbench.simulator.dumps",
     "templates": "workbench.store.templates",
@@ -84,6 +86,7 @@ __all__ = [
     "open",
     "panel",
     "rate",
+    "reconciled",
     "screen",
     "simulate",
     "templates",

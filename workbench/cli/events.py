@@ -12,6 +12,7 @@ from workbench.cli.common import JsonOption, StoreOption, existing_store, show, 
 from workbench.errors import UsageError
 from workbench.store.eventkinds import marked, noise_of
 from workbench.store.store import Store
+from workbench.store.reconcile import reconciled
 from workbench.store.stories import told_of
 
 __all__ = ["events"]
@@ -31,13 +32,22 @@ def events(
         typer.Option(min=0.0, help="One row for events of one entity, kind and code within so many seconds."),
     ] = None,
     follows: Annotated[bool, typer.Option("--follows", help="Which events follow another, and by which rule.")] = False,
+    sources: Annotated[
+        bool,
+        typer.Option("--sources", help="Each Xid once: which of logs, exporter and BMC tell of it, and which do not."),
+    ] = False,
     noise: Annotated[Path | None, typer.Option(help="TOML file of more noise rules ([[noise]]).")] = None,
     json: JsonOption = None,
 ) -> None:
     """List event kinds with counts, base rates and meaning; or events, bursts, or what follows what."""
-    if follows and bursts is not None:
-        raise UsageError("--follows and --bursts answer two questions; ask one at a time.")
+    if follows + sources + (bursts is not None) > 1:
+        raise UsageError("--follows, --sources and --bursts answer different questions; ask one at a time.")
     source = existing_store(store)
+    if sources:
+        told = reconciled(source)
+        if not write_json(told.to_dicts(), json):
+            show(told.drop("ts_low", "ts_high"))
+        return
     rules = noise_of(source.path, noise)
     if selector is None and bursts is None and not follows:
         answer, shown = source.event_kinds(derived=True, noise=noise), _KINDS
