@@ -11,8 +11,8 @@ import typer
 from workbench.cli.common import JsonOption, StoreOption, existing_store, show, write_json
 from workbench.errors import UsageError
 from workbench.store.eventkinds import marked, noise_of
-from workbench.store.store import Store
 from workbench.store.reconcile import reconciled
+from workbench.store.store import Store
 from workbench.store.stories import told_of
 
 __all__ = ["events"]

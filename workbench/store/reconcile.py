@@ -49,7 +49,7 @@ _BMC_TELLS = (
 _CODE = re.compile(r"\bxid\D{0,5}(\d{1,4})\b", re.IGNORECASE)
 
 
-class Asked(Protocol):
+class _Asked(Protocol):
     """What is asked of a store."""
 
     def frame(self, query: str) -> pl.DataFrame:
@@ -83,7 +83,7 @@ class _Step:
     held: int
 
 
-def reconciled(store: Asked) -> pl.DataFrame:
+def reconciled(store: _Asked) -> pl.DataFrame:
     """Make one row of each Xid that logs, the exporter's gauge of the last Xid, and BMCs tell of.
 
     The gauge is sticky: it tells of an Xid between two of its samples, and of a second equal one not
@@ -120,7 +120,7 @@ def reconciled(store: Asked) -> pl.DataFrame:
     return frame.cast(dict(RECONCILED)).sort("ts", "entity", "code")  # type: ignore[arg-type]  # polars names its own types
 
 
-def _steps(store: Asked) -> dict[str, list[_Step]]:
+def _steps(store: _Asked) -> dict[str, list[_Step]]:
     steps: dict[str, list[_Step]] = {}
     for entity, low, high, code, held in store.frame(_CHANGES).iter_rows():
         steps.setdefault(entity, []).append(_Step(to_us(low), to_us(high), int(code), int(held)))
