@@ -121,6 +121,8 @@ def parse_numbers(cells: pl.Series, *, decimal_comma: bool = False, target: Unit
     else:
         text = pl.Series([None], dtype=pl.String).new_from_index(0, len(cells))
         value, exact = _typed(cells)
+        if _is_plain(value):
+            return Numbers(value=value, exact=exact, reason=text, unit=text)
     frame = pl.DataFrame({"text": text, "value": value, "exact": exact})
     frame = frame.with_columns(reason=pl.lit(None, pl.String), unit=pl.lit(None, pl.String))
     odd = value.null_count() > cells.null_count() or (cells.dtype == pl.String and value.null_count() > 0)
@@ -156,6 +158,14 @@ def _typed(cells: pl.Series) -> tuple[pl.Series, pl.Series]:
         return cells.cast(pl.Float64), whole.set((whole.cast(cells.dtype, strict=False) != cells).fill_null(True), None)
     empty = pl.DataFrame({"v": [None] * len(cells)}, schema={"v": pl.Float64()}).to_series()
     return empty, empty.cast(pl.Int64)
+
+
+def _is_plain(value: pl.Series) -> bool:
+    """Tell whether all are numbers and none is as large as a sentinel."""
+    if not value.len() or value.null_count() or value.is_nan().any():
+        return False
+    low, high = value.min(), value.max()
+    return isinstance(low, float) and isinstance(high, float) and low > _NO_READING and high < _INT32_BLANK[0]
 
 
 def _long_way(frame: pl.DataFrame, decimal_comma: bool, target: Unit | None) -> pl.DataFrame:

@@ -98,11 +98,8 @@ def _who(grid: Grid, state: TableState) -> tuple[Who, pl.Series, pl.DataFrame] |
     else:
         code, cells = np.zeros(grid.height, np.int32), pl.DataFrame({"@": [None]})
     cells = cells.with_columns(pl.lit(None, pl.String).alias(name) for name in wanted if name not in there)
-    told = state.told.get("who")
-    if told is None or told[0] is not layout or not told[1].equals(cells):
-        small = identify(cells, layout, state.context)
-        told = state.told["who"] = (layout, cells, small, *labelled(cells, small, layout.rest))
-    _, _, small, key, keys = told
+    small = identify(cells, layout, state.context, told=state.told)
+    key, keys = labelled(cells, small, layout.rest)
     if small.table["bad"].null_count() < small.table.height:
         return None
     who = Who(code=_gathered(small.code, code), table=small.table, links=small.links, aliases=small.aliases)

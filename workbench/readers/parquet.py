@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -112,10 +113,16 @@ def _polars(table: Any) -> pl.DataFrame:
 
 
 def _lines(frame: pl.DataFrame, before: int) -> pl.DataFrame:
+    """Number rows; only those that are rejected get a text, by :func:`_named`."""
     numbers = pl.int_range(before + 1, before + frame.height + 1, dtype=pl.Int64, eager=True)
-    return pl.DataFrame({"line": numbers}).with_columns(
-        text=pl.concat_str(pl.lit("row "), pl.col("line").cast(pl.String))
-    )
+    return pl.DataFrame({"line": numbers}).with_columns(text=pl.lit(""))
+
+
+def _named(part: Part) -> Part:
+    if not part.rejects.height:
+        return part
+    text = pl.concat_str(pl.lit("row "), pl.col("line").cast(pl.String))
+    return replace(part, rejects=part.rejects.with_columns(text=text))
 
 
 def _batches(
@@ -125,12 +132,12 @@ def _batches(
     if isinstance(state, Problem):
         reason = pl.repeat(state.reason, lines.height, dtype=pl.String, eager=True)
         curable = pl.repeat(state.curable, lines.height, dtype=pl.String, eager=True)
-        yield batch_of(Part(rows=0, rejects=refused(lines, reason, curable)), {}, none)
+        yield batch_of(_named(Part(rows=0, rejects=refused(lines, reason, curable))), {}, none)
         return
     if lines["line"].len() and lines["line"][0] == 1:
         state.habits = habits_of(frame.head(1000), state)
     for part in convert(frame, lines, state):
-        yield batch_of(part, {}, none, notes)
+        yield batch_of(_named(part), {}, none, notes)
         notes = ()
 
 

@@ -64,7 +64,7 @@ def _converted(frame: pl.DataFrame, lines: pl.DataFrame, state: TableState) -> P
     if sets is not None:
         state = copy(state)  # the clocks stay those of the file
         state.layout = layout
-    who = identify(frame, state.layout, state.context)
+    who = identify(frame, state.layout, state.context, told=state.told)
     times = _times(frame, who, state)
     late = times["reason"].is_not_null()
     reason = pl.select(pl.coalesce(times["reason"], who.of("bad"))).to_series()

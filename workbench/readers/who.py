@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
@@ -115,7 +116,7 @@ def parse_entity(text: str) -> tuple[str | None, str, str | None] | None:
     return (host, "nic", last) if host is not None and _NIC.fullmatch(last) else None
 
 
-def identify(frame: pl.DataFrame, layout: Layout, context: Context) -> Who:
+def identify(frame: pl.DataFrame, layout: Layout, context: Context, *, told: dict[str, Any] | None = None) -> Who:
     """Tell what each row is about.
 
     Parameters
@@ -126,6 +127,8 @@ def identify(frame: pl.DataFrame, layout: Layout, context: Context) -> Who:
     context : Context
         ``host`` stands in where the table has no host column; ``columns.device_kind`` names the
         kind of ``device``.
+    told : dict, optional
+        Of one file: what the last rows said, which the next ones are likely to say again.
 
     Examples
     --------
@@ -145,6 +148,19 @@ def identify(frame: pl.DataFrame, layout: Layout, context: Context) -> Who:
     else:
         distinct = pl.DataFrame({"@code": [0]}, schema={"@code": pl.UInt32()})
         code = pl.repeat(0, frame.height, dtype=pl.UInt32, eager=True)
+    known = None if told is None else told.get("identify")
+    if known is None or known[0] is not layout or not known[1].equals(distinct):
+        known = (layout, distinct, _described(distinct, used, context))
+        if told is not None:
+            told["identify"] = known
+    table, links, aliases = known[2]
+    return Who(code=code, table=table, links=links, aliases=aliases)
+
+
+def _described(
+    distinct: pl.DataFrame, used: list[tuple[str, str]], context: Context
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Give table, links and aliases of distinct ways to say who."""
     told = {role: _text(distinct, name) for role, name in used}
     none = pl.repeat(None, distinct.height, dtype=pl.String, eager=True)
     roles = pl.DataFrame({role: told.get(role, none) for role in (*WHO, *WHERE)})
@@ -152,7 +168,7 @@ def identify(frame: pl.DataFrame, layout: Layout, context: Context) -> Who:
     if "host" not in told and context.host is not None:
         roles = roles.with_columns(host=pl.lit(context.host))
     table = _placed(roles, context.columns.device_kind)
-    return Who(code=code, table=table, links=_links(roles, table), aliases=_aliases(roles, table))
+    return table, _links(roles, table), _aliases(roles, table)
 
 
 def _text(frame: pl.DataFrame, name: str) -> pl.Series:

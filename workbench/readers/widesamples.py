@@ -86,13 +86,14 @@ class Gathered:
         if not present.len():
             return
         code, ts, value, exact = picked
-        if present.len() < self._keys.height:
-            code = present.search_sorted(code).cast(pl.UInt32)
+        keys = self._keys
+        if present.len() < keys.height:
+            keys, code = keys[present], present.search_sorted(code).cast(pl.UInt32)
         numbered = code + self._count if self._count else code
         self._samples.append(
             pl.DataFrame([numbered.alias("series"), ts.alias("ts"), value.alias("value"), exact.alias("value_int")])
         )
-        made = _series(self._keys[present], column, unit or column.unit, self._count)
+        made = _series(keys, column, unit or column.unit, self._count)
         apart = None if column.unit else self._state.habits.get(column.column, Habit()).apart(unit)
         if apart is not None:
             labels = [with_unit(text, apart) for text in made["labels"].to_list()]
