@@ -35,7 +35,9 @@ pytest: install
 calibrate: install
 	$(BIN)/python benchmarks/calibrate_precursor.py
 	$(BIN)/python benchmarks/calibrate_lag.py
+	$(BIN)/python benchmarks/calibrate_lag_screen.py
 	$(BIN)/python benchmarks/calibrate_coincidence.py
+	$(BIN)/python benchmarks/calibrate_propagation.py
 	$(BIN)/python benchmarks/calibrate_change.py
 
 bench: install

@@ -16,6 +16,8 @@ from workbench.analysis.change import change_points
 from workbench.analysis.coincidence import Occurrences, Places, Rules, coincidence_of
 from workbench.analysis.lag import lag_correlation
 from workbench.analysis.lagscreen import lag_screen
+from workbench.analysis.mixedevents import MixedEvents
+from workbench.analysis.propagation import propagation_of
 from workbench.model.panel import Panel
 from workbench.model.provenance import Provenance
 
@@ -172,6 +174,45 @@ def _coincidence_numbers(result: Any) -> dict[str, Any]:
     )
 
 
+Mixed = tuple[MixedEvents, Places, tuple[int, int]]
+
+
+def _mixed_noise(seed: int) -> Mixed:
+    rng, span = np.random.default_rng([seed, 5]), 4 * 24 * HOUR_US
+    ts = T0_US + rng.integers(0, span, 240)
+    events = MixedEvents(
+        names=("aer", "link:down", "nfs", "xid:79"),
+        kind=rng.integers(0, 4, 240),
+        place=rng.integers(0, 12, 240),
+        ts_us=ts,
+        low_us=ts,
+        high_us=ts,
+    )
+    places = Places(names=tuple(f"c1/node{at:02d}" for at in range(12)), group=np.arange(12) // 4, word="host")
+    return events, places, (T0_US, T0_US + span)
+
+
+def _moved_mixed(given: Mixed, by_us: int) -> Mixed:
+    columns = {name: getattr(given[0], name) + by_us for name in ("ts_us", "low_us", "high_us")}
+    return replace(given[0], **columns), given[1], (given[2][0] + by_us, given[2][1] + by_us)
+
+
+def _reordered_mixed(given: Mixed, order: np.ndarray) -> Mixed:
+    names = tuple(given[1].names[at] for at in order)
+    places = replace(given[1], names=names, group=given[1].group[order])
+    return replace(given[0], place=np.argsort(order)[given[0].place]), places, given[2]
+
+
+def _mixed_with_unseen(given: Mixed) -> Mixed:
+    more = {name: np.append(getattr(given[0], name), T0_US) for name in ("ts_us", "low_us", "high_us")}
+    return replace(given[0], kind=np.append(given[0].kind, 0), place=np.append(given[0].place, -1), **more), *given[1:]
+
+
+def _propagation_numbers(result: Any) -> dict[str, Any]:
+    table = result.pairs.sort("a", "b").drop("a", "b").cast(pl.Float64).to_numpy()
+    return {"pairs": table, "tested": result.tested, "kinds": result.kinds}
+
+
 ANALYSES = (
     AnalysisCase(
         name="lag_correlation",
@@ -222,5 +263,19 @@ ANALYSES = (
         with_unseen=_events_with_unseen,
         numbers=_coincidence_numbers,
         claims=lambda result: result.holds,
+    ),
+    AnalysisCase(
+        name="propagation",
+        noise=_mixed_noise,
+        run=lambda given, seed: propagation_of(
+            *given[:2], span_us=given[2], within_s=3600.0, seed=seed, rules=Rules(shifts=199)
+        ),
+        arrays=lambda given: [given[0].ts_us, given[0].place, given[0].kind, given[1].group],
+        later=_moved_mixed,
+        reordered=_reordered_mixed,
+        entities=12,
+        with_unseen=_mixed_with_unseen,
+        numbers=_propagation_numbers,
+        claims=lambda result: result.holding.height > 0,
     ),
 )

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.signal import lfilter
 
 from workbench.analysis.coincidence import Occurrences, Places
+from workbench.analysis.mixedevents import MixedEvents
 
 HOUR_US = 3_600_000_000
 T0_US = 1_772_323_200_000_000  # 2026-03-01T00:00:00Z
@@ -155,3 +156,39 @@ def _on_and_off(rng, size):
         on[start : start + length] = 1
         start += length
     return rng.normal(size=size) + 3 * on
+
+
+#: Worlds of many kinds of event in which no kind has to do with another.
+MIXED = ("unrelated", "bursts", "fleet waves", "rack clusters", "lemon hosts")
+
+
+def mixed(kind, rng, *, kinds=8, count=60, planted=()):
+    """Events of many kinds; ``planted`` are (a, b, share, delay in seconds): so much of a brings on a b at its host."""
+    starts = rng.integers(0, SPAN_US - HOUR_US, 4)
+    weight = LEMONS if kind == "lemon hosts" else None
+    parts = []
+    for _ in range(kinds):
+        if kind == "fleet waves":
+            parts.append(_in_waves(rng, starts, count))
+        elif kind == "rack clusters":
+            parts.append(_in_racks(rng, count // RACK_SIZE))
+        elif kind == "bursts":
+            parts.append(_in_bursts(rng, count))
+        else:
+            parts.append((rng.choice(HOSTS, count, p=weight), rng.integers(0, SPAN_US, count)))
+    for a, b, share, delay_s in planted:
+        place, ts = parts[a]
+        hit = rng.random(place.size) < share
+        after = ts[hit] + (rng.exponential(delay_s, int(hit.sum())) * 1e6).astype(np.int64) + 1_000_000
+        parts[b] = np.append(parts[b][0], place[hit]), np.append(parts[b][1], after)
+    ts = np.concatenate([part[1] for part in parts])
+    inside = (ts >= 0) & (ts < SPAN_US)
+    ts = ts[inside] + T0_US
+    return MixedEvents(
+        names=tuple(f"kind:{at}" for at in range(kinds)),
+        kind=np.repeat(np.arange(kinds), [part[1].size for part in parts])[inside],
+        place=np.concatenate([part[0] for part in parts]).astype(np.int64)[inside],
+        ts_us=ts,
+        low_us=ts,
+        high_us=ts,
+    )

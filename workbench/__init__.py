@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from workbench.analysis.coincidence import coincidence
     from workbench.analysis.lag import lag_correlation
     from workbench.analysis.lagscreen import lag_screen
+    from workbench.analysis.propagation import propagation
     from workbench.hypotheses.judge import judge
     from workbench.hypotheses.ledger import ledger
     from workbench.hypotheses.record import screen
@@ -56,6 +57,7 @@ _HOME = {
     "level": "workbench.model.signal",
     "open": "workbench.store.store",
     "panel": "workbench.panel.select",
+    "propagation": "workbench.analysis.propagation",
     "rate": "workbench.model.signal",
     "reconciled": "workbench.store.reconcile",
     "screen": "workbench.hypotheses.record",
@@ -85,6 +87,7 @@ __all__ = [
     "level",
     "open",
     "panel",
+    "propagation",
     "rate",
     "reconciled",
     "screen",

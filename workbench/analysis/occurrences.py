@@ -82,13 +82,21 @@ class Places:
         Index of the rack, say; -1: not known, a group of its own.
     word : str
         What a place is called.
+    alike : (place,) int64
+        Class of the place: only places of one class (GPUs, say, or ports) are compared with each
+        other, where the analysis has places of several. Empty: one class.
     """
 
     names: tuple[str, ...]
     group: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     word: str = "place"
+    alike: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
     def groups(self) -> Ints:
         """(place,) int64: group of each place, without -1."""
         own = np.arange(len(self.names), dtype=np.int64)
         return np.where(self.group >= 0, self.group, own + own.size) if self.group.size else own
+
+    def classes(self) -> Ints:
+        """(place,) int64: class of each place."""
+        return self.alike if self.alike.size else np.zeros(len(self.names), np.int64)
