@@ -191,3 +191,35 @@ def test_any_number_of_workers_gives_the_same_answer(tmp_path):
         answers.append(run("sql", query, "--store", f"s{workers}", "--format", "csv", cwd=tmp_path).stdout)
     assert answers[0] == answers[1]
     told(run("ingest", "dumps", "--store", "s3", "--workers", "0", cwd=tmp_path), 2, "--workers")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("hypothesis", "new", "no/such/x.toml"),
+        ("report", "--outcome", "xid:79", "--store", "store", "--out", "no/such/r.html"),
+        ("screen", "--outcome", "xid:79", "--seed", "1", "--store", "store", "--report", "no/such/r.html"),
+        ("judge", "claim.toml", "--seed", "1", "--store", "store", "--junit", "no/such/r.xml"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_the_work(case, arguments):
+    told(run(*arguments, cwd=case), 2, "there is no folder", "exists")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (("--days", "nan"), "--days"),
+        (("--hosts", "1000000000"), "--hosts"),
+        (("--hosts", "-1"), "--hosts"),
+        (("--days", "-2"), "--days"),
+    ],
+)
+def test_practice_data_have_bounds(tmp_path, arguments, word):
+    told(run("simulate", "--out", "x", *arguments, cwd=tmp_path), 2, word, "expected")
+    assert not (tmp_path / "x").exists()
+
+
+def test_practice_data_cannot_be_written_everywhere(tmp_path):
+    (tmp_path / "file").write_text("")
+    told(run("simulate", "--out", "file/x", cwd=tmp_path), 2, "Cannot write to file/x")

@@ -69,3 +69,15 @@ def test_compact_and_vacuum_change_no_answer(case):
     assert not any((case / "s" / "tables" / row["table"] / row["file"]).exists() for row in listed)
     assert run(*question, cwd=case).stdout == before
     told(run("store", "vacuum", "--store", "s", "--keep", "0", cwd=case), 2, "--keep")
+
+
+def test_damage_inside_of_a_file_and_a_lost_manifest_are_found(case):
+    file = next((case / "s" / "tables" / "files").rglob("*.parquet"))
+    content = bytearray(file.read_bytes())
+    content[50:58] = b"damaged!"
+    file.write_bytes(content)
+    done = run("store", "check", "--store", "s", "--json", "-", cwd=case)
+    told(done, 4)
+    assert [problem["table"] for problem in json.loads(done.stdout)["problems"]] == ["files"]
+    shutil.rmtree(case / "s" / "tables" / "batches")
+    told(run("store", "check", "--store", "s", cwd=case), 4, "batches", "missing, while", "damaged")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +21,17 @@ from workbench.errors import UsageError
 from workbench.store.store import Store
 from workbench.store.store import open as open_store
 
-__all__ = ["JsonOption", "SeedOption", "StoreOption", "existing_store", "progress", "say", "show", "write_json"]
+__all__ = [
+    "JsonOption",
+    "SeedOption",
+    "StoreOption",
+    "existing_store",
+    "progress",
+    "say",
+    "show",
+    "writable",
+    "write_json",
+]
 
 StoreOption = Annotated[Path, typer.Option("--store", help="Folder of the store.", show_default=False)]
 JsonOption = Annotated[str | None, typer.Option("--json", help="Write the answer as JSON to this file; - is stdout.")]
@@ -57,6 +68,21 @@ def write_json(value: Any, to: str | None) -> bool:
     return False
 
 
+def writable(path: Path | None, option: str) -> None:
+    """Refuse, before any work is done, a file that could not be written in the end."""
+    if path is None:
+        return
+    folder = path.parent
+    if path.is_dir():
+        raise UsageError(f"Cannot write {path}: it is a folder. Give {option} the name of a file.")
+    if not folder.is_dir():
+        raise UsageError(
+            f"Cannot write {path}: there is no folder {folder}. Give {option} a file in a folder that exists."
+        )
+    if not os.access(folder, os.W_OK):
+        raise UsageError(f"Cannot write {path}: you may not write to {folder}. Give {option} another folder.")
+
+
 def show(frame: pl.DataFrame, *, title: str = "", limit: int = 60) -> None:
     """Print a table to stdout, cut to ``limit`` rows with a word on what was cut."""
     table = Table(title=title or None, show_edge=False, pad_edge=False, title_justify="left")
@@ -67,7 +93,7 @@ def show(frame: pl.DataFrame, *, title: str = "", limit: int = 60) -> None:
     width = None if sys.stdout.isatty() else 200
     Console(highlight=False, markup=False, emoji=False, width=width).print(table)
     if frame.height > limit:
-        say(f"{frame.height - limit} more rows; use --json or workbench sql to see all")
+        say(f"{frame.height - limit} more rows; --json, or of workbench sql --format csv and --out, gives all")
 
 
 def _cell(value: Any) -> str:

@@ -10,7 +10,17 @@ import polars as pl
 import typer
 
 from workbench.batch import junit_xml, run_batch
-from workbench.cli.common import JsonOption, SeedOption, StoreOption, existing_store, progress, say, show, write_json
+from workbench.cli.common import (
+    JsonOption,
+    SeedOption,
+    StoreOption,
+    existing_store,
+    progress,
+    say,
+    show,
+    writable,
+    write_json,
+)
 from workbench.errors import UsageError
 from workbench.hypotheses.ledger import SUMMARY
 from workbench.hypotheses.ledger import ledger as read_ledger
@@ -36,6 +46,7 @@ def screen(
 ) -> None:
     """Ask of every signal whether it precedes the outcome; each try is recorded in the ledger."""
     source = existing_store(store)
+    writable(report, "--report")
     with progress("screen") as tell:
         result = run_screen(source, outcome=outcome, before=before, seed=seed, engine=engine, progress=tell)
     if not write_json(findings_json(result.verdicts, source.version, seed, result.tested), json):
@@ -59,6 +70,8 @@ def judge(
 ) -> int:
     """Judge hypotheses; exit code 1 where a verdict is not as its file expects."""
     source = existing_store(store)
+    writable(report, "--report")
+    writable(junit, "--junit")
     with progress("judge") as tell:
         result = run_batch(files, source, seed=seed, engine=engine, progress=tell)
     if not write_json(result.findings(), json) and result.verdicts:
@@ -124,6 +137,7 @@ def new(file: Annotated[Path, typer.Argument(help="File to write.")]) -> None:
     """Write a commented template."""
     if file.exists():
         raise UsageError(f"{file} exists already; name another file.")
+    writable(file, "hypothesis new")
     file.write_text(template(), encoding="utf-8")
     say(f"written: {file}; edit it, then: workbench hypothesis check {file}")
 

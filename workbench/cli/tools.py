@@ -14,7 +14,7 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from workbench.cli.common import JsonOption, existing_store, say, show, write_json
+from workbench.cli.common import JsonOption, existing_store, say, show, writable, write_json
 from workbench.errors import UsageError
 
 __all__ = ["doctor", "formats", "lab", "register", "report", "simulate"]
@@ -34,6 +34,7 @@ _PARTS = (
     "anywidget",
     "jupyterlab",
 )
+MOST_HOSTS, MOST_DAYS = 10_000, 366
 _EXTRAS = {"distributed": "dask", "kaleido": "export", "playwright": "browser"}
 
 
@@ -66,6 +67,7 @@ def report(
             "--incident needs --outcome SELECTOR, which says what counts as an incident; see workbench incidents."
         )
     source = existing_store(store)
+    writable(out, "--out")
     chosen = None
     if outcome is not None:
         found = source.incidents(outcome)
@@ -79,7 +81,9 @@ def report(
 def simulate(
     out: Annotated[Path, typer.Option(help="Folder to write; must be empty or new.")],
     seed: Annotated[int, typer.Option(help="Seed of every random draw.")] = 1,
-    scenario: Annotated[str, typer.Option(help="What to plant: first_incident, traps, null or names.")] = "first_incident",
+    scenario: Annotated[
+        str, typer.Option(help="What to plant: first_incident, traps, null or names.")
+    ] = "first_incident",
     hosts: Annotated[
         int | None, typer.Option(help="Number of servers; the scenario's own number if not given.")
     ] = None,
@@ -88,7 +92,14 @@ def simulate(
     """Write raw dumps of a made-up cluster, with truth.json saying what was planted."""
     from workbench.simulator.dumps import simulate as make
 
-    truth = make(out, scenario=scenario, hosts=hosts, days=days, seed=seed)
+    if hosts is not None and not 1 <= hosts <= MOST_HOSTS:
+        raise UsageError(f"--hosts {hosts} is none; expected 1 to {MOST_HOSTS:,}.")
+    if days is not None and not 0 < days <= MOST_DAYS:  # also not a number
+        raise UsageError(f"--days {days} is none; expected more than 0, up to {MOST_DAYS}.")
+    try:
+        truth = make(out, scenario=scenario, hosts=hosts, days=days, seed=seed)
+    except OSError as error:
+        raise UsageError(f"Cannot write to {out}: {error.strerror}. Name a folder that you may write to.") from None
     say(f"written: {out} ({truth})")
 
 

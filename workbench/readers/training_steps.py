@@ -62,8 +62,8 @@ def step_of(text: str) -> Step | None:
         whole = re.fullmatch(r"(\d{1,12})(?:\.0*)?", step[0]) if step else None
         return Step(iteration=int(whole[1]) if whole else None, numbers=told.numbers)
     if (found := _HUGGING.match(text.strip())) is not None:
-        told = _fields(None, found[1].replace("'", "").split(","), ":").numbers
-        return Step(iteration=None, numbers={"train_loss" if name == "loss" else name: told[name] for name in told})
+        cells = _fields(None, found[1].replace("'", "").split(","), ":").numbers
+        return Step(iteration=None, numbers={"train_loss" if name == "loss" else name: cells[name] for name in cells})
     return None
 
 

@@ -22,7 +22,9 @@ from workbench.store.report import html_table
 __all__ = ["StoreCheck", "check", "vacuum"]
 
 _SCHEMA = pl.Schema({"table": pl.String(), "file": pl.String(), "problem": pl.String(), "next_step": pl.String()})
+_ROWS_AT_ONCE = 65_536
 _RESTORE = "restore the store from a copy, or ingest the dumps into a new one"
+_NO_MANIFEST = "restore tables/batches from a copy; if the very first ingest was killed, ingest again"
 _NEXT_WRITE = "nothing to do: the next ingest or compaction takes it back"
 
 
@@ -47,7 +49,7 @@ class StoreCheck:
     @property
     def sound(self) -> bool:
         """Whether every file of this version is there and readable."""
-        return self.problems.filter(pl.col("next_step") == _RESTORE).is_empty()
+        return self.problems.filter(pl.col("next_step").is_in([_RESTORE, _NO_MANIFEST])).is_empty()
 
     def table(self) -> pl.DataFrame:
         """One row per problem."""
@@ -78,10 +80,19 @@ def check(root: Path, now: Snapshot) -> StoreCheck:
             found, problems = 0, [_row(table, "_delta_log", str(error), _RESTORE)]
         count += found
         rows += problems
+    if not now.tables and (lost := _without_manifest(root)):
+        rows.append(_row(BATCHES, "", f"missing, while {', '.join(lost)} are there", _NO_MANIFEST))
     staged = staging_folder(root)
     for path in sorted(staged.iterdir()) if staged.is_dir() else ():
         rows.append(_row("", str(path.relative_to(root)), "staged by another writer, alive or dead", _NEXT_WRITE))
     return StoreCheck(path=str(root), version=str(now.seq), files=count, problems=pl.DataFrame(rows, schema=_SCHEMA))
+
+
+def _without_manifest(root: Path) -> list[str]:
+    """Name the tables that hold data where no batch was ever committed, or its record is gone."""
+    folder = root / "tables"
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    return [name for name in names if name not in (BATCHES, LEDGER) and delta.exists(folder / name)]
 
 
 def _looked_at(root: Path, now: Snapshot, table: str) -> tuple[int, list[dict[str, str]]]:
@@ -103,7 +114,7 @@ def _row(table: str, file: str, problem: str, next_step: str) -> dict[str, str]:
 def _problem(path: Path, file: DataFile) -> str:
     try:
         size = path.stat().st_size
-        rows = pq.read_metadata(path).num_rows
+        rows = _rows(path)
     except FileNotFoundError:
         return "missing"
     except (OSError, pa.ArrowException) as error:
@@ -111,6 +122,12 @@ def _problem(path: Path, file: DataFile) -> str:
     if size != file.bytes:
         return f"{size} bytes, {file.bytes} expected"
     return "" if rows == file.rows else f"{rows} rows, {file.rows} expected"
+
+
+def _rows(path: Path) -> int:
+    """Count the rows by reading all of them: the index of a file tells nothing of its pages."""
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        return sum(batch.num_rows for batch in file.iter_batches(batch_size=_ROWS_AT_ONCE))
 
 
 def vacuum(root: Path, *, keep: int | None = None, dry_run: bool = False) -> pl.DataFrame:

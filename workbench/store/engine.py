@@ -7,13 +7,15 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import polars as pl
+import pyarrow as pa
 
 from workbench.errors import ResourceError, StoreError, UsageError
 from workbench.store import delta
@@ -42,6 +44,21 @@ _ABOUT_TABLES = frozenset(
 _SQL_TYPE = {pl.String(): "varchar", pl.Int64(): "bigint", pl.Float64(): "double", pl.Boolean(): "boolean"}
 
 _LAST_US = 253_402_300_799_999_999  # the end of year 9999
+
+
+def _stoppable(cursor: duckdb.DuckDBPyConnection, work: Callable[[], pa.Table]) -> pa.Table:
+    """Work beside the main thread, which alone hears an interrupt and while DuckDB works does not."""
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        answer = pool.submit(work)
+        try:
+            while not wait([answer], timeout=0.2).done:
+                pass
+        except KeyboardInterrupt:
+            cursor.interrupt()
+            raise
+        return answer.result()
 
 
 class Engine:
@@ -90,7 +107,7 @@ class Engine:
             cursor = self.cursor()
             try:
                 self._prepare(cursor, query, parameters)
-                arrow = cursor.sql(query, params=parameters).to_arrow_table()
+                arrow = _stoppable(cursor, lambda: cursor.sql(query, params=parameters).to_arrow_table())
             finally:
                 cursor.close()
         except duckdb.OutOfMemoryException as error:
