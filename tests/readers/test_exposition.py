@@ -315,3 +315,10 @@ def test_a_label_that_names_a_host_names_it_outside_of_pods(tmp_path, labels, ho
 def test_labels_of_any_exporter_name_devices_where_they_are_plain(tmp_path, labels, device):
     reading = read_bytes(READER, f"some_metric{{{labels}}} 1\n".encode(), AT, tmp_path)
     assert reading.frame("samples").select("device_kind", "device").rows() == [device]
+
+
+def test_a_number_beyond_a_double_is_absent_and_an_infinity_is_one(tmp_path):
+    text = b'a{host="n"} 1e400 1772323200000\na{host="n"} +Inf 1772323260000\na{host="n"} 2 1772323320000\n'
+    reading = read_bytes(READER, text, Context(), tmp_path)
+    assert reading.frame("samples")["value"].to_list() == [float("inf"), 2.0]
+    assert reading.absent() == {"a: beyond the range of a double": 1}

@@ -186,3 +186,19 @@ def test_what_the_text_of_an_xid_tells(tmp_path):
     assert (told[1]["caused_by"], told[1]["pid"]) == (149, 1818990)
     assert (told[2]["action_from"], told[2]["action"]) == ("None", "Node Reboot Required")
     assert (told[3]["link"], told[3]["fatality"]) == (-1, "Fatal")
+
+
+def test_what_a_process_calls_itself_is_no_second_xid(tmp_path):
+    text = b"[   12.000000] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, name=NVRM: Xid (PCI:0000:5e:00): 63\n"
+    context = Context(host="n1", boot_at_us=parse_time("2026-01-01T00:00:00Z"))
+    events = read_bytes(kernel_log.READER, text, context, tmp_path).frame("events").filter(kind="xid")
+    assert events["code"].to_list() == ["79"]
+
+
+def test_the_kernel_has_no_process_id(tmp_path):
+    lines = b"".join(
+        b"2026-03-01T00:00:0%d+00:00 n1 %s: NVRM: Xid (PCI:0000:3b:00): 79, pid=1, lost\n" % (at, tag)
+        for at, tag in enumerate((b"kernel", b"kernel[1]"))
+    )
+    events = read_bytes(syslog.READER, lines, Context(), tmp_path).frame("events")
+    assert events.sort("ts")["kind"].to_list() == ["xid", "log"]

@@ -10,6 +10,7 @@ from workbench.readers.stamps import possible
 
 __all__ = ["SeenSamples", "mixed", "stamped", "stamped_ms", "valued"]
 
+_BEYOND = "beyond the range of a double"
 _INT64_BLANK = 9223372036854775792  # 0x7ffffffffffffff0, then "not found" and so on
 _INT32_BLANK = 2147483632
 _FP64_BLANK = 140737488355328
@@ -57,6 +58,9 @@ def valued(samples: pl.DataFrame) -> pl.DataFrame:
     absent = pl.when(pl.col("dcgm")).then(blank).fill_null(pl.when(number.is_nan()).then(pl.lit("NaN")))
     whole = pl.when((number.abs() < _EXACT) & (number == number.floor())).then(number).cast(pl.Int64, strict=False)
     samples = samples.with_columns(absent=absent)
+    if samples["number"].is_infinite().any():  # 1e400 is a number, and no infinity
+        digits = pl.col("number").is_infinite() & written.str.contains("[0-9]")
+        samples = samples.with_columns(absent=pl.when(digits).then(pl.lit(_BEYOND)).otherwise("absent"))
     there = pl.col("absent").is_null()
     large = samples.select(exact.is_null() & (number.abs() >= _EXACT)).to_series()
     digits = pl.col("written").str.contains(r"^[+-]?\d+$") if large.any() else pl.lit(value=False)

@@ -18,7 +18,7 @@ NO_CLOCK = "the BMC had no clock when it wrote this"
 #: Clocks that were never set count from 1970 or 2000.
 FIRST_YEAR = 2001
 _DATE = re.compile(r"(\d\d)/(\d\d)/(\d{4}|\d\d)")
-_CLOCK = re.compile(r"(\d\d):(\d\d):(\d\d)(?: ([A-Za-z]{1,5}|[+-]\d\d(?:\d\d)?))?")
+_CLOCK = re.compile(r"(\d\d):(\d\d):(\d\d)(?: ([AP]M))?(?: ([A-Za-z]{1,5}|[+-]\d\d(?:\d\d)?))?")
 _UTC = frozenset({"UTC", "GMT", "UCT", "Z"})
 _IMPOSSIBLE = "impossible time"
 
@@ -54,6 +54,8 @@ def wall_of(date: str, clock: str, zone: str | None) -> Wall:
     3600000000
     >>> wall_of("11/02/25", "04:14:07 CET", None).cure, wall_of("11/02/2025", "04:14:07", None).offset_us
     ('clock', None)
+    >>> wall_of("11/02/25", "03:14:07 PM UTC", None) == wall_of("11/02/25", "15:14:07 UTC", None)
+    True
     >>> wall_of("01/01/70", "00:00:09", "UTC").why
     'the BMC had no clock when it wrote this'
     """
@@ -61,14 +63,17 @@ def wall_of(date: str, clock: str, zone: str | None) -> Wall:
     if day is None or time is None:
         return Wall(why="the time is not written as ipmitool writes it (month/day/year, hh:mm:ss)")
     year = int(day[3]) if len(day[3]) == 4 else int(day[3]) + (1900 if int(day[3]) >= 69 else 2000)  # as strptime's %y
+    hour = int(time[1])
+    if time[4]:  # of twelve hours: some languages have the tool print it so
+        hour = hour % 12 + (12 if time[4] == "PM" else 0) if 1 <= hour <= 12 else 99
     try:
-        moment = datetime(year, int(day[1]), int(day[2]), int(time[1]), int(time[2]), int(time[3]))  # noqa: DTZ001 -- a wall clock
+        moment = datetime(year, int(day[1]), int(day[2]), hour, int(time[2]), int(time[3]))  # noqa: DTZ001 -- a wall clock
     except ValueError:
         return Wall(why=_IMPOSSIBLE)
     if year < FIRST_YEAR:
         return Wall(why=NO_CLOCK)
     us = to_us(moment.replace(tzinfo=UTC))
-    return _labelled(us, moment, time[4], zone) if time[4] else Wall(us=us)
+    return _labelled(us, moment, time[5], zone) if time[5] else Wall(us=us)
 
 
 def _labelled(us: int, moment: datetime, label: str, zone: str | None) -> Wall:

@@ -6,6 +6,8 @@ without ``PCI:``, function, MIG instances, ``pid`` and ``name``; white space and
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 
 from workbench.readers.kernel_rule import PCI
@@ -28,6 +30,8 @@ ODD_XID_NOTE = "says NVRM: Xid, but not as the driver writes it: no event of its
 #: An Xid behind another one: a newline was lost between them.
 XID_AFTER_XID = rf"(?i)^\s*{_HEAD}.*\S\s*{_HEAD}"
 _LAST_OF_STAMP = r"(?:\s*\[\s*[0-9]{1,10}\.[0-9]{6}\])?\s*$"
+#: What a process calls itself (``name=...``) is no message of the driver.
+_INSIDE = re.compile(rf"(?i)(name=\s*)?{_HEAD}")
 _NVLINK_XIDS = ["74", *(str(code) for code in range(144, 151))]
 _WORDS = r"\((0x[0-9a-fA-F]{1,8}(?:[ ,]+0x[0-9a-fA-F]{1,8}){5})\)"
 _ACTION = r"recovery action changed from 0x[0-9a-fA-F]+ \(([^)]*)\) to 0x[0-9a-fA-F]+ \(([^)]*)\)"
@@ -42,7 +46,7 @@ def taken_apart(text: str) -> list[str]:
     >>> taken_apart("NVRM: Xid (PCI:0000:18:00): 79, lost.NVRM: Xid (PCI:0000:2a:00): 45, Ch 8")
     ['NVRM: Xid (PCI:0000:18:00): 79, lost.', 'NVRM: Xid (PCI:0000:2a:00): 45, Ch 8']
     """
-    marked = pl.select(pl.lit(text).str.replace_all(rf"(?i)({_HEAD})", "\0$1").str.split("\0").alias("part"))["part"][0]
+    marked = _INSIDE.sub(lambda found: found[0] if found[1] else "\0" + found[0], text).split("\0")
     parts: list[str] = pl.Series(marked).str.replace(_LAST_OF_STAMP, "").to_list()
     return [part for part in parts if part.strip()]
 

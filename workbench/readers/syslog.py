@@ -89,7 +89,7 @@ class _Log:
         fresh = self._fresh(timed)
         counts["duplicate"] = int((~fresh).sum())
         rows = _named(timed.filter(fresh), self._context.host)
-        kernel = (rows["program"] == "kernel").fill_null(value=False)
+        kernel = (rows["program"] == "kernel").fill_null(value=False) & rows["pid"].is_null()  # which has none
         told = self._grammar.feed(rows.filter(kernel).select(LINE.names()).cast(LINE))
         told = told_with(told, program_events(rows.filter(~kernel)))
         return told.batch(skipped(counts), pl.concat([refused, odd, bad]).sort("line"))

@@ -46,6 +46,22 @@ def choose_reader(head: bytes, context: Context, among: Sequence[Reader] | None)
     )
 
 
+_PACKED = {
+    b"\xfd7zXZ\x00": "xz",
+    b"BZh": "bzip2",
+    b"\x04\x22\x4d\x18": "lz4",
+    b"7z\xbc\xaf": "7-Zip",
+    b"\x1f\x8b": "gzip inside of gzip",
+}
+
+
+def _unknown(head: bytes) -> str:
+    packed = next((name for magic, name in _PACKED.items() if head.startswith(magic)), None)
+    if packed is not None:
+        return f"packed by {packed}, which is not read: unpack it first"
+    return "no reader knows this content; state one, and what its columns mean, with --map FILE"
+
+
 def failed_item(found: Found, reason: str, context: Context, folder: Path) -> Item:
     """Give what the store keeps of a file that could not be read."""
     digest = ""
@@ -170,7 +186,7 @@ def _read(item: Item, source: Source, readers: Sequence[Reader] | None, tell: Te
         return
     if chosen is None:
         item.status = "not recognised"
-        item.reason = "no reader knows this content; state one, and what its columns mean, with --map FILE"
+        item.reason = _unknown(head)
         return
     reader, match = chosen
     item.reader, item.rule, item.confidence = reader.name, match.rule, match.confidence

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from workbench.errors import NothingToDoError, UsageError
 from workbench.readers.members import Member
+from workbench.store.layout import MARKER
 
 __all__ = ["Found", "clock_for", "find_files", "printable"]
 
@@ -69,6 +70,13 @@ def find_files(paths: Iterable[Path | str] | Path | str, *, inside: Path | None 
     if missing:
         raise NothingToDoError(
             f"There is no {', '.join(repr(path) for path in missing)}; check the path, or mount the disk it is on."
+        )
+    stores = [
+        str(path) for path in named if (path / MARKER).is_file() and path.resolve() != (inside or path / "-").resolve()
+    ]
+    if stores:
+        raise UsageError(
+            f"{', '.join(stores)} is a store, not a folder of dumps; ask it by workbench sql, or name its dumps."
         )
     found: dict[Path, Found] = {}
     for path in named:
