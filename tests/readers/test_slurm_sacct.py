@@ -166,3 +166,29 @@ def test_a_last_line_without_its_newline_counts_only_where_it_is_whole(tmp_path)
     assert _read(tmp_path, "JobID|End|State\n1|2026-03-01T10:00:00|FAILED").rows == 1
     assert _read(tmp_path, "JobID|End|State\n1|2026-03-01T10:00:00|FAIL").rows == 0
     assert _read(tmp_path, "JobID|State|End|WorkDir\n1|FAILED|2026-03-01T10:00:00|/ho").rows == 1
+
+
+@pytest.mark.parametrize(
+    ("odd", "skips", "lines"),
+    [
+        ("\n2|FAILED|x|2026-03-01T10:00:00\n", {"blank": 1, "header": 1}, [4]),  # delimiters as many as in two records
+        ("JobID|State|End\n", {"repeated header": 1, "header": 1}, []),
+        ("1|FAILED|2026-03-01T10:00:00\n", {"duplicate": 1, "header": 1}, []),
+        ("2|FAI\rLED|2026-03-01T10:00:00\n", {"header": 1}, []),
+        ("3|FAI\nLED|2026-03-01T10:00:00\n", {"continuation": 1, "header": 1}, []),
+        ("2|FAILED\n", {"header": 1}, [3]),
+        ("2|FAILED|2026-03-01T10:00:00|\n", {"header": 1}, []),  # a trailing delimiter on one line alone
+    ],
+)
+def test_one_odd_line_between_plain_ones_costs_no_other(tmp_path, odd, skips, lines):
+    plain = [f"{n}|FAILED|2026-03-01T10:00:00\n" for n in (1, 4, 5)]
+    reading = _read(tmp_path, "JobID|State|End\n" + plain[0] + odd + "".join(plain[1:]))
+    assert (reading.skips(), reading.frame("rejects")["line"].to_list()) == (skips, lines)
+    assert {"1", "4", "5"} <= set(reading.frame("jobs")["job"])
+
+
+def test_requeues_are_numbered_over_blocks_whatever_else_is_there():
+    attempts = Attempts()
+    assert attempts.number(pl.Series(["1", "2", "3"]), pl.Series([10, 10, None])).to_list() == [1, 1, 1]
+    assert attempts.number(pl.Series(["4", "2", "5", "2"]), pl.Series([10, 20, 10, 10])).to_list() == [1, 2, 1, 1]
+    assert attempts.number(pl.Series(["2", "3", "3", "4"]), pl.Series([30, 5, None, 10])).to_list() == [3, 2, 1, 1]

@@ -8,6 +8,7 @@ import re
 __all__ = ["expand"]
 
 _RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
+_ONE_RANGE = re.compile(r"([^\[\],\s]+)\[([0-9]{1,18})-([0-9]{1,18})\]([^\[\],\s]*)")
 #: Characters of all names of one part: a long name times many numbers is a bomb too.
 _MOST_TEXT = 64 * 1024 * 1024
 
@@ -34,6 +35,12 @@ def expand(text: str, *, limit: int = 100_000) -> list[str]:
     >>> expand("r[1-2]n[1,3]")
     ['r1n1', 'r1n3', 'r2n1', 'r2n3']
     """
+    if one := _ONE_RANGE.fullmatch(text):  # as most are
+        before, low, high, after = one.groups()
+        count = int(high) - int(low) + 1
+        if 0 < count <= limit and count * len(text) <= _MOST_TEXT:
+            width = len(low)
+            return [f"{before}{number:0{width}d}{after}" for number in range(int(low), int(high) + 1)]
     names: list[str] = []
     for part in _split(text):
         pieces = [_choices(piece, limit) for piece in re.split(r"(\[[^\[\]]*\])", part) if piece]

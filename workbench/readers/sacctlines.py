@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import polars as pl
 
 from workbench.model import frames
@@ -144,7 +145,10 @@ class SacctSplitter:
         """Part the next block."""
         text, latin = decoded(block.text)
         found = lines_of(replace(block, text=text.encode() if latin else block.text, unterminated=False))
-        records = self._parse(pl.concat([self._open, found.frame]), last=block.unterminated)
+        alone = not (latin or block.unterminated or found.rejects.height or self._open.height)
+        records = self._at_once(block.text, found.frame) if alone else None
+        if records is None:
+            records = self._parse(pl.concat([self._open, found.frame]), last=block.unterminated)
         records.rejects = pl.concat([found.rejects, records.rejects])
         if latin and not self._latin:
             self._latin = True
@@ -175,13 +179,64 @@ class SacctSplitter:
         records.rejects = pl.concat([records.rejects, *[rejected(records.lines.tail(1), UNTERMINATED)] * (more + 1)])
         records.cells, records.lines = records.cells.head(-1), records.lines.head(-1)
 
+    def _at_once(self, text: bytes, frame: pl.DataFrame) -> Records | None:
+        """Part lines that are one record each, all in one form; None where they are not."""
+        above = max(0, self._header.line - int(frame["line"][0]) + 1) if frame.height else 0
+        if above >= frame.height or (above and not self._is_header(frame["text"][above - 1 : above]).item()):
+            return None
+        start = 0
+        for _ in range(above):
+            start = text.index(b"\n", start) + 1
+        lines = frame.slice(above)
+        cells = self._table(text[start:] if start else text, lines.height)
+        if cells is None:
+            return None
+        skips = _preamble(frame["text"].head(max(above - 1, 0)))
+        skips["header"] = int(above > 0)
+        new = self._seen.is_new(lines["text"])
+        if not new.all():
+            skips["duplicate"] = int((~new).sum())
+            cells, lines = cells.filter(new), lines.filter(new)
+        return Records(cells=cells, lines=lines, skips=skips, rejects=frames.empty(frames.REJECTS), notes=[])
+
+    def _table(self, text: bytes, height: int) -> pl.DataFrame | None:
+        """Read lines as a table; None unless each is a whole record with as many delimiters as the others."""
+        names, mark = self._header.names, self._header.delimiter.encode()
+        if len(mark) != 1 or any(odd in text for odd in (b"\r", b"\0", _CELL.encode())):
+            return None
+        marks = int(np.count_nonzero(np.frombuffer(text, np.uint8) == mark[0]))
+        width = marks // height + 1
+        if marks != (width - 1) * height or width - len(names) not in (0, 1):
+            return None
+        columns = [f"column_{place + 1}" for place in range(width)]
+        try:  # a line with more delimiters than these raises; so does what the average hides
+            cells = pl.read_csv(
+                text,
+                has_header=False,
+                separator=self._header.delimiter,
+                quote_char=None,
+                infer_schema=False,
+                schema=dict.fromkeys(columns, pl.String()),
+            )
+        except pl.exceptions.PolarsError:
+            return None
+        if cells.height != height or (width > len(names) and cells[columns[-1]].null_count() < height):
+            return None
+        places = {name: names.index(name) for name in self._wanted}
+        ident = "jobid" if "jobid" in places else "jobidraw"
+        said = self._header.text.split(self._header.delimiter)[places[ident]]
+        if cells[columns[places[ident]]].str.contains(said, literal=True).any():
+            return None  # perhaps the header again
+        return cells.select(pl.col(columns[place]).alias(name) for name, place in places.items())
+
+    def _is_header(self, text: pl.Series) -> pl.Series:
+        return text.str.strip_chars() == self._header.text
+
     def _parse(self, frame: pl.DataFrame, *, last: bool) -> Records:
-        skips: Counter[str] = Counter()
         before = frame["line"] < self._header.line
-        skips["blank"] += int((before & (frame["text"].str.strip_chars() == "")).sum())
-        skips["preamble"] += int((before & (frame["text"].str.strip_chars() != "")).sum())
+        skips = _preamble(frame["text"].filter(before))
         frame = frame.filter(~before)
-        again = frame["text"].str.strip_chars() == self._header.text
+        again = self._is_header(frame["text"])
         first = again & (frame["line"] == self._header.line)
         skips["header"] += int(first.sum())
         skips["repeated header"] += int((again & ~first).sum())
@@ -257,6 +312,12 @@ class SacctSplitter:
         )
         cells.columns = [names[place] for place in sorted(places)]
         return cells.select(self._wanted)
+
+
+def _preamble(text: pl.Series) -> Counter[str]:
+    """Count the lines before the header."""
+    blank = int((text.str.strip_chars() == "").sum())
+    return Counter({"blank": blank, "preamble": text.len() - blank})
 
 
 def _joined(counts: list[int], full: list[bool], start: int, need: int) -> int | None:

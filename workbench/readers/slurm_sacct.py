@@ -21,6 +21,7 @@ from workbench.readers.jobrows import Attempts, job_parts
 from workbench.readers.sacctlines import Records, SacctSplitter, header_of
 from workbench.readers.source import Source, damage_batches
 from workbench.readers.tablestate import Part, batch_of, refused
+from workbench.readers.text import Seen
 from workbench.readers.timecells import TimeRule
 
 __all__ = ["READER"]
@@ -38,7 +39,6 @@ _COLUMNS = {
     "elapsedraw": "elapsed_s",
 }
 _WANTED = ("jobid", "jobidraw", "elapsed", *_COLUMNS)
-_STEP = pl.col("jobid").str.contains(".", literal=True)
 _ONLY_STEPS = "jobs are known by their steps alone: start, end and hosts are those of the steps, the state is not known"
 
 
@@ -56,7 +56,7 @@ class _State:
 
     rule: TimeRule
     attempts: Attempts = field(default_factory=Attempts)
-    allocated: pl.Series = field(default_factory=lambda: pl.Series([], dtype=pl.UInt64))
+    allocated: Seen = field(default_factory=lambda: Seen(limit=None))
     #: The first step of each job without an allocation so far, with the span of all of its steps.
     waiting: pl.DataFrame | None = None
 
@@ -89,9 +89,10 @@ def _batches(records: Records, state: _State) -> Iterator[Batch]:
     """Give the batches of some records; skips and rejects of other lines ride with the first."""
     skips, rejects, notes = Counter(records.skips), records.rejects, tuple(records.notes)
     frame = _fields(records)
-    jobs, steps = frame.filter(~_is_step(frame)), frame.filter(_is_step(frame))
-    state.allocated = pl.concat([state.allocated, jobs["job"].hash(seed=3)]).unique()
-    skips["job step"] += _hold(steps, state)
+    step = frame["jobid"].str.contains(".", literal=True).fill_null(value=False)
+    jobs = _with_elapsed(frame.filter(~step))
+    state.allocated.is_new(jobs["job"])
+    skips["job step"] += _hold(frame, step, state)
     parts = job_parts(jobs.drop("line", "text", "jobid"), jobs.select("line", "text"), state.rule, state.attempts)
     aliases = _aliases(jobs)
     for tables, told in parts:
@@ -108,14 +109,26 @@ def _fields(records: Records) -> pl.DataFrame:
     cells = records.cells
     missing = [pl.lit(None, pl.String).alias(name) for name in _WANTED if name not in cells.columns]
     cells = cells.with_columns(missing).with_columns(pl.col(name).str.strip_chars() for name in ("jobid", "jobidraw"))
-    raw, shown = pl.coalesce("jobidraw", "jobid"), pl.coalesce("jobid", "jobidraw")
-    told = cells.select(
-        job=raw.str.extract(r"^([^.]*)", 1),
-        jobid=shown,
-        elapsed_s=pl.coalesce(pl.col("elapsedraw").cast(pl.Int64, strict=False), _seconds(pl.col("elapsed"))),
-        **{column: pl.col(name) for name, column in _COLUMNS.items() if column != "elapsed_s"},
-    )
-    return told.hstack(records.lines.select("line", "text"))
+    return cells.select(
+        job=_before_dot(pl.coalesce("jobidraw", "jobid")),
+        jobid=pl.coalesce("jobid", "jobidraw"),
+        **{column: pl.col(name) for name, column in _COLUMNS.items()},
+        elapsed="elapsed",
+    ).hstack(records.lines.select("line", "text"))
+
+
+def _before_dot(ident: pl.Expr) -> pl.Expr:
+    """Give the job of ``7.batch``."""
+    dot = ident.str.find(".", literal=True)
+    return pl.when(dot.is_null()).then(ident).otherwise(ident.str.head(dot))
+
+
+def _with_elapsed(jobs: pl.DataFrame) -> pl.DataFrame:
+    """Put the elapsed time in seconds in the place of what is written."""
+    whole = jobs["elapsed_s"].cast(pl.Int64, strict=False)
+    if whole.null_count() and jobs["elapsed"].null_count() < jobs.height:
+        whole = whole.fill_null(jobs.select(_seconds(pl.col("elapsed"))).to_series())
+    return jobs.drop("elapsed").with_columns(whole.alias("elapsed_s"))
 
 
 def _seconds(elapsed: pl.Expr) -> pl.Expr:
@@ -125,16 +138,18 @@ def _seconds(elapsed: pl.Expr) -> pl.Expr:
     return ((days.fill_null(0) * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
-def _is_step(frame: pl.DataFrame) -> pl.Series:
-    return frame.select(_STEP.fill_null(value=False)).to_series()
-
-
-def _hold(steps: pl.DataFrame, state: _State) -> int:
+def _hold(frame: pl.DataFrame, step: pl.Series, state: _State) -> int:
     """Hold back one step of each job without an allocation; give how many steps are skipped now."""
     before = 0 if state.waiting is None else state.waiting.height
+    job = frame["job"].filter(step)
+    rest = step.arg_true().filter(~state.allocated.is_known(job))
+    steps = frame[rest].drop("elapsed")
     parts = [steps] if state.waiting is None else [state.waiting, steps]
     known = pl.concat(parts)
-    known = known.filter(~known["job"].hash(seed=3).is_in(state.allocated.implode()))
+    known = known.filter(~state.allocated.is_known(known["job"]))
+    if not known.height:
+        state.waiting = known
+        return before + job.len()
     longest = pl.col("nodes").sort_by(pl.col("nodes").str.len_bytes().fill_null(0), descending=True).first()
     state.waiting = known.group_by("job", maintain_order=True).agg(
         pl.col("jobid", "elapsed_s", "submitted", "state", "exit", "user", "name", "line", "text").first(),
@@ -142,7 +157,7 @@ def _hold(steps: pl.DataFrame, state: _State) -> int:
         _span("end", last=True),
         longest,
     ).select(steps.columns)  # fmt: skip
-    return before + steps.height - state.waiting.height
+    return before + job.len() - state.waiting.height
 
 
 def _span(name: str, *, last: bool) -> pl.Expr:

