@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from workbench.analysis.occurrences import Places, Rules
 from workbench.errors import DataError, NothingToDoError, UsageError
 from workbench.kernels.coincidence import coalesce
+from workbench.store.identity import parent_of
+from workbench.store.places import Places as Links
+from workbench.store.places import kind_of
 from workbench.timebase import format_us, to_us
 
 if TYPE_CHECKING:
@@ -140,9 +143,6 @@ def mixed_events(store: Store, frame: pl.DataFrame, same: Same, span_us: tuple[i
     MixedEvents, Places
         Every place at risk, also those without any event.
     """
-    from workbench.store.places import Places as Links
-    from workbench.store.places import kind_of
-
     if same not in ("entity", "host", "rack", "linked"):
         raise UsageError(f"same={same!r} is not known; take entity, host, rack or linked.")
     links = Links.of(store.links())
@@ -173,11 +173,7 @@ def mixed_events(store: Store, frame: pl.DataFrame, same: Same, span_us: tuple[i
     return events, _at_risk(names, links, same, middle)
 
 
-def _at_risk(names: tuple[str, ...], links: object, same: str, at_us: int) -> Places:
-    from workbench.store.places import Places as Links
-    from workbench.store.places import kind_of
-
-    assert isinstance(links, Links)
+def _at_risk(names: tuple[str, ...], links: Links, same: str, at_us: int) -> Places:
     racks = [links.rack(name, at_us) for name in names]
     number = {rack: at for at, rack in enumerate(sorted({rack for rack in racks if rack}))}
     classes = {kind: at for at, kind in enumerate(sorted({kind_of(name) for name in names}))}
@@ -198,10 +194,7 @@ def _reach(reached: list[set[str]], index: dict[str, int]) -> tuple[Ints, Ints]:
 class _Where:
     """The place of an entity at a time."""
 
-    def __init__(self, links: object, same: str) -> None:
-        from workbench.store.places import Places as Links
-
-        assert isinstance(links, Links)
+    def __init__(self, links: Links, same: str) -> None:
         self._links, self._same = links, same
 
     def place(self, entity: str, at_us: int) -> str | None:
@@ -220,25 +213,17 @@ def owner(entity: str) -> str:
     >>> owner("c1/node01/port:mlx5_0"), owner("c1/switch:leaf1/port:7"), owner("c1/rack:r1")
     ('c1/node01', 'c1/switch:leaf1', 'c1/rack:r1')
     """
-    return next((one for one in _chain(entity) if _kind(one) in _LINK), entity)
-
-
-def _kind(entity: str) -> str:
-    from workbench.store.places import kind_of
-
-    return kind_of(entity)
+    return next((one for one in _chain(entity) if kind_of(one) in _LINK), entity)
 
 
 def _chain(entity: str) -> list[str]:
     """Give the entity and what it lies in by its id, up to its host or switch."""
-    from workbench.store.identity import parent_of
-
     found: list[str] = []
     one: str | None = entity
-    while one is not None and (not found or _kind(found[-1]) not in _LINK):
+    while one is not None and (not found or kind_of(found[-1]) not in _LINK):
         found.append(one)
         one = parent_of(one)
-    return found if _kind(found[-1]) in _LINK else found[:1]
+    return found if kind_of(found[-1]) in _LINK else found[:1]
 
 
 class _Graph:
