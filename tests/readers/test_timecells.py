@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.readers.timecells import Clocks, TimeRule, read_times
+from workbench.readers import timecells
+from workbench.readers.timecells import Clocks, TimeRule, read_times, wall_times
 from workbench.timebase import from_us, parse_time, to_us
 
 NOON = 1772359200  # 2026-03-01T10:00:00Z
@@ -124,3 +125,24 @@ def test_any_text_gives_a_time_or_a_reason(texts):
     found = _read(pl.Series(texts, dtype=pl.String), zone="UTC")
     for ts, reason in found.select("ts", "reason").iter_rows():
         assert (ts is None) != (reason is None)
+
+
+_STAMPS = st.builds(
+    lambda date, mark, clock, fraction, zone: f"{date}{mark}{clock}{fraction}{zone}",
+    st.sampled_from(
+        ["2026-03-01", "2024/02/29", "2026-02-29", "2000-02-29", "1970-01-01", "2026-13-01", "2099-12-31", "2026-04-31"]
+    ),
+    st.sampled_from(["T", " ", "_"]),
+    st.sampled_from(["10:00:00", "23:59:59", "24:00:00", "10:00:60", "10:60:00", "10:00"]),
+    st.sampled_from(["", ".5", ",123456789", ".1234567890", "."]),
+    st.sampled_from(["", "Z", "+01:00", "-0530", "+14:00", "+14:30", "+01:75", " Z", "z", " UTC", "-00:00", "+01"]),
+)
+
+
+@given(st.lists(_STAMPS, min_size=1, max_size=3))
+def test_many_times_are_read_as_few_are(texts):
+    cells = pl.Series(texts)
+    few = wall_times(cells, TimeRule())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(timecells, "LARGE_ROWS", 1)
+        assert wall_times(cells, TimeRule()).equals(few)

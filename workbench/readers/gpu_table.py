@@ -92,40 +92,76 @@ def observed(rows: pl.DataFrame, metrics: Mapping[str, str], units: Mapping[str,
     >>> found.series.select("series", "metric", "device", "unit").rows(), found.samples["value"].to_list(), found.absent.rows()
     ([(0, 'power.draw', '0', 'W')], [5.0], [('power.draw', '-', 1)])
     """
-    samples, absent, lost = [], [], []
+    keys = rows.select(_KEY).unique(maintain_order=True)
+    numbered = keys.with_row_index("@key")
+    key = rows.select(_KEY).join(numbered, on=list(_KEY), how="left", nulls_equal=True, maintain_order="left")["@key"]
+    samples: list[pl.DataFrame] = []
+    series: list[pl.DataFrame] = []
+    absent, lost = [], []
     for column, name in metrics.items():
-        cells = parted(name, rows[column])
+        cells = _read(name, rows[column], (units or {}).get(column))
         lost.append(cells.with_row_index("row").filter("lost").select("row", text="why"))
-        numbers = with_whole(parse_numbers(cells["number"]))
-        told = rows.select("ts", *_KEY).with_columns(
-            metric=pl.lit(name),
-            unit=cells["unit"].fill_null(pl.lit((units or {}).get(column), pl.String)),
-            kind=pl.when(cells["state"]).then(pl.lit("state")),
-            value=numbers.value,
-            value_int=numbers.exact,
-            reason=pl.select(pl.coalesce(cells["why"], numbers.reason)).to_series(),
-        )
-        good = told["value"].is_not_null()
-        samples.append(told.filter(good))
-        gone = told.filter(~good).group_by("metric", "reason", maintain_order=True).agg(count=pl.len().cast(pl.Int64))
-        absent.append(gone.select("metric", "reason", "count"))
-    series, numbered = _series(pl.concat(samples) if samples else None)
+        told = cells.select("value", "value_int", "reason", "variant").with_columns(ts=rows["ts"], key=key)
+        if told["value"].null_count():
+            gone = told.filter(pl.col("value").is_null()).group_by("reason", maintain_order=True)
+            counts = gone.agg(count=pl.len().cast(pl.Int64))
+            absent.append(counts.select(pl.lit(name).alias("metric"), "reason", "count"))
+            told = told.filter(pl.col("value").is_not_null())
+        samples.append(told.drop("reason").with_columns(column=pl.lit(len(series), pl.UInt32)))
+        met = told.select("key", "variant").unique(maintain_order=True)
+        kinds = cells.select("variant", "unit", "kind").unique("variant", maintain_order=True)
+        met = met.join(kinds, on="variant", how="left", maintain_order="left")
+        series.append(met.with_columns(column=pl.lit(len(series), pl.UInt32), metric=pl.lit(name)))
+    found, placed = _series(samples, series, keys)
     return Observed(
-        series=series,
-        samples=numbered,
+        series=found,
+        samples=placed,
         absent=pl.concat([frames.empty(frames.ABSENT), *absent]),
         lost=pl.concat([pl.DataFrame(schema={"row": pl.UInt32, "text": pl.String}), *lost]).unique("row", maintain_order=True),
     )  # fmt: skip
 
 
-def _series(told: pl.DataFrame | None) -> tuple[pl.DataFrame, pl.DataFrame]:
-    if told is None or told.is_empty():
+def _read(name: str, cells: pl.Series, unit: str | None) -> pl.DataFrame:
+    """Give ``value``, ``value_int``, ``reason``, ``unit``, ``kind``, ``why``, ``lost``, and which ``variant`` of unit and kind."""
+    distinct = cells.unique(maintain_order=True)
+    known = parted(name, distinct)
+    numbers = with_whole(parse_numbers(known["number"]))
+    known = known.select(
+        "why",
+        "lost",
+        cell=distinct,
+        unit=pl.col("unit").fill_null(pl.lit(unit, pl.String)),
+        kind=pl.when("state").then(pl.lit("state")),
+        value=numbers.value,
+        value_int=numbers.exact,
+        reason=pl.select(pl.coalesce(known["why"], numbers.reason)).to_series(),
+    )
+    variants = known.select("unit", "kind").unique(maintain_order=True).with_row_index("variant")
+    known = known.join(variants, on=["unit", "kind"], how="left", nulls_equal=True, maintain_order="left")
+    rows = pl.DataFrame({"cell": cells})
+    return rows.join(known, on="cell", how="left", nulls_equal=True, maintain_order="left").drop("cell")
+
+
+def _series(
+    samples: list[pl.DataFrame], series: list[pl.DataFrame], keys: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Number the series as they are met; two columns may be one."""
+    if not sum(part.height for part in samples):
         return frames.empty(frames.SERIES), frames.empty(frames.SAMPLES)
+    met = pl.concat(series)
+    met = met.hstack(keys[met["key"]])
     key = ["metric", *_KEY, "unit", "kind"]
-    series = told.select(key).unique(maintain_order=True).with_row_index("series")
-    joined = told.join(series, on=key, how="left", nulls_equal=True, maintain_order="left")
-    samples = joined.select(pl.col(name).cast(kind) for name, kind in frames.SAMPLES.items())
-    return series.select(pl.col(name).cast(kind) for name, kind in frames.SERIES.items()), samples
+    distinct = met.select(key).unique(maintain_order=True).with_row_index("series")
+    codes = met.join(distinct, on=key, how="left", nulls_equal=True, maintain_order="left")
+    parts = []
+    for place, part in enumerate(samples):
+        mine = codes.filter(pl.col("column") == place).select("key", "variant", "series")
+        on = ["key", "variant"] if mine["key"].n_unique() < mine.height else ["key"]
+        joined = part.join(
+            mine.drop([name for name in ("variant",) if name not in on]), on=on, how="left", maintain_order="left"
+        )
+        parts.append(joined.select(pl.col(name).cast(kind) for name, kind in frames.SAMPLES.items()))
+    return distinct.select(pl.col(name).cast(kind) for name, kind in frames.SERIES.items()), pl.concat(parts)
 
 
 @dataclass(eq=False)
