@@ -369,3 +369,26 @@ def test_the_host_of_a_metric_is_found_however_its_column_is_spelt(tmp_path, nam
     reading = _read(tmp_path, f"time,{name},queue_depth\n1762053240,n1,5\n1762053240,n2,6\n")
     found = reading.frame("samples").select("host", "device_kind", "value").rows()
     assert found == [("n1", "host", 5.0), ("n2", "host", 6.0)]
+
+
+@pytest.mark.parametrize("mark", [",", "\t", ";", "|"])
+@pytest.mark.parametrize("size", [0, 40_000])
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_a_header_with_other_columns_ends_what_is_read(tmp_path, mark, size, quote):
+    rows = [f"2026-01-05T09:00:00.{n:06d}Z,n1,1,100" for n in range(size + 1)]
+    other = ",".join(f"{quote}{name}{quote}" for name in ("ts", "host", "power_w", "temp_c"))
+    below = [f"2026-01-05T10:00:00.{n:06d}Z,n1,200,2" for n in range(size + 1)]
+    lines = ["ts,host,temp_c,power_w", *rows, "ts,host,temp_c,power_w", other, *below, "ts,host,temp_c,power_w"]
+    reading = _read(tmp_path, "".join(line.replace(",", mark) + "\n" for line in lines), block_bytes=1_100_000)
+    at, rejects = size + 4, reading.rejects()
+    assert set(rejects["reason"]) == {f"another header stands at line {at}, with other columns: split the file there"}
+    assert rejects["line"].to_list() == list(range(at, at + size + 3))
+    assert rejects["curable"].null_count() == rejects.height
+    assert (reading.records, reading.rows) == (len(lines), size + 1)
+    assert set(reading.frame("samples")["value"]) == {1.0, 100.0}
+
+
+def test_a_row_of_words_is_no_header(tmp_path):
+    text = "host,ts,state,temp_c\nhost,2026-01-05T09:00:00Z,ok,1\nhost,2026-01-05T09:00:01Z,state,2\n"
+    reading = _read(tmp_path, text)
+    assert (reading.rows, reading.rejects().height) == (2, 0)

@@ -17,6 +17,7 @@ import polars as pl
 from workbench.model import frames
 from workbench.readers.cellgrid import Grid, table
 from workbench.readers.dialect import Dialect, decoded
+from workbench.readers.headeragain import OtherHeader
 from workbench.readers.source import Block
 from workbench.readers.text import UNTERMINATED, Seen, lines_of, rejected
 
@@ -76,8 +77,7 @@ class Splitter:
     Examples
     --------
     >>> from workbench.model.context import Context
-    >>> from workbench.readers.cellgrid import Grid, table
-    from workbench.readers.dialect import sniff
+    >>> from workbench.readers.dialect import sniff
     >>> text = b'a,b\n1,"x\ny"\n\na,b\n1,2,3\n'
     >>> parsed = Splitter(sniff(text, Context())).take(Block(first_line=1, text=text, unterminated=False))
     >>> parsed.cells.rows(), dict(+parsed.skips)
@@ -93,12 +93,14 @@ class Splitter:
         self._open = pl.DataFrame(schema={"line": pl.Int64(), "text": pl.String()})
         self._latin = False
         self._cut: int | None = None
+        self._other = OtherHeader(dialect.header_text, dialect.delimiter, ts)
+        self._other_at: int | None = None
 
     def parts(self, block: Block) -> Iterator[Parsed]:
         """Part the next block as :meth:`take`, where it is large and plain without taking the cells out."""
         before, rest = self._behind_prelude(block)
         found = None
-        if self._is_plain(rest) and not self._open.height:
+        if self._is_plain(rest) and not self._open.height and not self._has_other(rest):
             names, header = self._dialect.names, self._dialect.header_text
             mark = self._dialect.delimiter
             found = table(rest.text, rest.first_line, names, delimiter=mark, header=header)
@@ -122,6 +124,9 @@ class Splitter:
                 return block, replace(block, text=b"")
         line = max(block.first_line, last + 1)
         return replace(block, text=block.text[:at]), replace(block, text=block.text[at:], first_line=line)
+
+    def _has_other(self, block: Block) -> bool:
+        return self._other_at is not None or self._other.may_be_in(block.text)
 
     def _is_plain(self, block: Block) -> bool:
         """Tell whether a block is large, and one line the one record without anything that needs care."""
@@ -185,6 +190,7 @@ class Splitter:
         skips: Counter[str] = Counter()
         frame = self._without_prelude(frame, skips)
         plain, joined = self._records(frame, last=last)
+        plain, joined, behind = self._up_to_other(plain, joined, skips)
         plain = self._without_idle(plain, skips)
         dialect = self._dialect
         width = len(dialect.names)
@@ -195,7 +201,8 @@ class Splitter:
         else:
             cells, ragged = self._mixed(plain, joined, (count, fits), skips)
         lines = cells.select(pl.col("@line").alias("line"), pl.col("@text").alias("text"))
-        parsed = Parsed(cells=cells.drop("@line", "@text"), lines=lines, skips=skips, rejects=ragged)
+        rejects = pl.concat([ragged, behind]) if behind.height else ragged
+        parsed = Parsed(cells=cells.drop("@line", "@text"), lines=lines, skips=skips, rejects=rejects)
         return self._without_doubles(parsed)
 
     def _mixed(
@@ -250,6 +257,22 @@ class Splitter:
         if taken:
             rest = rest.filter(~pl.Series(range(rest.height)).is_in(sorted(taken)))
         return rest, pl.DataFrame(records, schema=joined.schema, orient="row")
+
+    def _up_to_other(
+        self, plain: pl.DataFrame, joined: pl.DataFrame, skips: Counter[str]
+    ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+        """Give what stands above a header with other columns, and that header and all below it as rejects."""
+        if self._other_at is None and (place := self._other.first(plain["text"])) is not None:
+            self._other_at = plain["line"][place]
+        if self._other_at is None:
+            return plain, joined, frames.empty(frames.REJECTS)
+        below = pl.col("line") >= self._other_at
+        blank = plain["text"].str.strip_chars(f" \t{self._dialect.delimiter}") == ""
+        odd, lost = plain.filter(below & ~blank), joined.filter(below)
+        skips["blank"] += plain.filter(below & blank).height
+        skips["continuation"] += int((lost["lines"] - 1).sum())
+        told = rejected(pl.concat([odd, lost.drop("lines")]).sort("line"), self._other.reason(self._other_at))
+        return plain.filter(~below), joined.filter(~below), told
 
     def _without_idle(self, frame: pl.DataFrame, skips: Counter[str]) -> pl.DataFrame:
         """Count blank lines, comments and the header said again."""
