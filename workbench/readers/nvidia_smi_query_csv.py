@@ -88,10 +88,14 @@ class _Table:
         fresh = {head for head in heads.unique().to_list() if head not in self._seen}
         self._seen |= fresh
         skips = {"blank": int(told["blank"].sum()), "header": len(fresh), "repeated header": heads.len() - len(fresh)}
-        rows = told.filter(~pl.col("headed") & ~pl.col("blank"))
+        idle = told["headed"] | told["blank"]
+        rows = told.filter(~idle) if idle.any() else told
         refused = pl.concat([refused, rejected(rows.filter(pl.col("header").is_null()), _NO_HEADER)]).sort("line")
         yield Batch(records=refused.height + sum(skips.values()), rows=0, skips=skipped(skips), rejects=refused)
-        for part in rows.filter(pl.col("header").is_not_null()).partition_by("header", maintain_order=True):
+        if rows["header"].null_count():
+            rows = rows.filter(pl.col("header").is_not_null())
+        several = rows.height > 0 and (rows["header"] != rows["header"][0]).any()
+        for part in rows.partition_by("header", maintain_order=True) if several else [rows] if rows.height else []:
             yield self._part(part.select("line", "text"), columns_of(part["header"][0]))
 
     def _part(self, part: pl.DataFrame, columns: Columns) -> Batch:
@@ -109,7 +113,8 @@ class _Table:
             pl.when(pl.col("device").is_not_null() & pl.col("host").is_null()).then(pl.lit("host")).otherwise("curable")
         )
         timed = timed.with_columns(reason=reason).with_columns(curable=pl.when(pl.col("reason") != _NOBODY).then(cure))
-        bad, good = timed.filter(pl.col("reason").is_not_null()), timed.filter(pl.col("reason").is_null())
+        well = timed["reason"].is_null()
+        bad, good = timed.filter(~well), timed if well.all() else timed.filter(well)
         untold = rejected(bad, pl.col("reason")).with_columns(curable=bad["curable"])
         rejects = pl.concat([rejected(odd, _COUNT), untold]).sort("line")
         return self._told(good, columns, rejects, part.height)

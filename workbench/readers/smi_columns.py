@@ -148,14 +148,18 @@ def mended(lines: pl.DataFrame, columns: Columns) -> tuple[pl.DataFrame, pl.Data
     (['A, rev B'], [3])
     """
     width = len(columns.names)
+    fits = lines["text"].str.count_matches(columns.separator, literal=True) == width - 1
+    if fits.all() and width > 1:
+        parts = lines["text"].str.split_exact(columns.separator, width - 1).struct.unnest()
+        cells = (parts.to_series(place).str.strip_chars().alias(name) for place, name in enumerate(columns.names))
+        return lines.with_columns(*cells), lines.clear()
     split = lines.with_columns(cells=pl.col("text").str.split(columns.separator))
-    fits = split["cells"].list.len() == width
     kept = [split.filter(fits)]
     odd: list[pl.DataFrame] = []
-    for line, text, cells in split.filter(~fits).iter_rows():
-        found = _ways(cells, columns)
+    for line, text, cells_ in split.filter(~fits).iter_rows():
+        found = _ways(cells_, columns)
         (kept if len(found) == 1 else odd).append(
-            pl.DataFrame([(line, text, found[0] if len(found) == 1 else cells)], schema=split.schema, orient="row")
+            pl.DataFrame([(line, text, found[0] if len(found) == 1 else cells_)], schema=split.schema, orient="row")
         )
     rows = (
         pl.concat(kept)
