@@ -14,10 +14,12 @@ from scipy.signal import lfilter
 
 from workbench.analysis.change import change_points
 from workbench.analysis.coincidence import Occurrences, Places, Rules, coincidence_of
+from workbench.analysis.exposure import Exposure
 from workbench.analysis.lag import lag_correlation
 from workbench.analysis.lagscreen import lag_screen
 from workbench.analysis.mixedevents import MixedEvents
 from workbench.analysis.propagation import propagation_of
+from workbench.analysis.recurrence import recurrence_of
 from workbench.model.panel import Panel
 from workbench.model.provenance import Provenance
 
@@ -213,6 +215,47 @@ def _propagation_numbers(result: Any) -> dict[str, Any]:
     return {"pairs": table, "tested": result.tested, "kinds": result.kinds}
 
 
+Failures = tuple[Occurrences, Places, Exposure, tuple[int, int]]
+
+
+def _failure_noise(seed: int) -> Failures:
+    """Fifty failures of forty hosts that all fail alike; half of them came late."""
+    rng, span = np.random.default_rng([seed, 6]), 60 * 24 * HOUR_US
+    came = np.where(np.arange(40) < 20, 0, span // 2)
+    ts = rng.integers(0, span, 50)
+    place = np.where(ts >= span // 2, rng.integers(0, 40, 50), rng.integers(0, 20, 50))
+    places = Places(names=tuple(f"c1/node{at:02d}" for at in range(40)), group=np.arange(40) // 4, word="host")
+    exposure = Exposure(place=np.arange(40), start_us=T0_US + came, end_us=np.full(40, T0_US + span))
+    return occurrences("xid:79", place, T0_US + ts), places, exposure, (T0_US, T0_US + span)
+
+
+def _moved_failures(given: Failures, by_us: int) -> Failures:
+    failures = _moved_events((given[0], given[0], given[1], given[3]), by_us)
+    exposure = replace(given[2], start_us=given[2].start_us + by_us, end_us=given[2].end_us + by_us)
+    return failures[0], given[1], exposure, failures[3]
+
+
+def _reordered_failures(given: Failures, order: np.ndarray) -> Failures:
+    new, names = np.argsort(order), tuple(given[1].names[at] for at in order)
+    failures, exposure = (replace(one, place=new[one.place]) for one in (given[0], given[2]))
+    return failures, replace(given[1], names=names, group=given[1].group[order]), exposure, given[3]
+
+
+def _failures_with_unseen(given: Failures) -> Failures:
+    """A host of which nothing is known, and a failure that nobody can place."""
+    places = replace(given[1], names=(*given[1].names, "c1/unseen"), group=np.append(given[1].group, -1))
+    more = {name: np.append(getattr(given[0], name), T0_US) for name in ("ts_us", "low_us", "high_us")}
+    return replace(given[0], place=np.append(given[0].place, -1), **more), places, *given[2:]
+
+
+def _recurrence_numbers(result: Any) -> dict[str, Any]:
+    names = ("failures", "episodes", "places", "pairs", "draws", "p")
+    return {name: getattr(result, name) for name in names} | {
+        "gaps": result.gaps.cast(pl.Float64).to_numpy(),
+        "lemons": result.lemons.sort("place").drop("place").cast(pl.Float64).to_numpy(),
+    }
+
+
 ANALYSES = (
     AnalysisCase(
         name="lag_correlation",
@@ -277,5 +320,19 @@ ANALYSES = (
         with_unseen=_mixed_with_unseen,
         numbers=_propagation_numbers,
         claims=lambda result: result.holding.height > 0,
+    ),
+    AnalysisCase(
+        name="recurrence",
+        noise=_failure_noise,
+        run=lambda given, seed: recurrence_of(
+            *given[:2], exposure=given[2], span_us=given[3], seed=seed, rules=Rules(shifts=199)
+        ),
+        arrays=lambda given: [given[0].ts_us, given[0].place, given[1].group, given[2].place, given[2].start_us],
+        later=_moved_failures,
+        reordered=_reordered_failures,
+        entities=40,
+        with_unseen=_failures_with_unseen,
+        numbers=_recurrence_numbers,
+        claims=lambda result: result.holds,
     ),
 )

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.signal import lfilter
 
 from workbench.analysis.coincidence import Occurrences, Places
+from workbench.analysis.exposure import Exposure
 from workbench.analysis.mixedevents import MixedEvents
 
 HOUR_US = 3_600_000_000
@@ -192,3 +193,43 @@ def mixed(kind, rng, *, kinds=8, count=60, planted=()):
         low_us=ts,
         high_us=ts,
     )
+
+
+FAILING = ("unrelated", "fleet waves", "rack clusters", "few observed", "came late")
+
+
+def failing(kind, rng, *, count=60, lemons=0, factor=1.0, places_of=200, days=90):
+    """Failures of places that all fail alike while observed, but for ``lemons`` that fail ``factor`` times as often.
+
+    Gives failures, places and when each place was observed, and the span.
+    """
+    span = days * 24 * HOUR_US
+    start, end = np.zeros(places_of, np.int64), np.full(places_of, span)
+    if kind == "few observed":  # most are looked at for a few days alone
+        start[20:] = rng.integers(0, span - 72 * HOUR_US, places_of - 20)
+        end[20:] = start[20:] + 72 * HOUR_US
+    if kind == "came late":  # and everything fails more often then
+        start[: places_of // 2] = span * 2 // 3
+    weight = np.where(np.arange(places_of) < lemons, factor, 1.0)
+    groups = np.arange(places_of) // 10
+    if kind == "fleet waves":
+        ts = rng.choice(rng.integers(0, span, 4), count) + rng.integers(0, HOUR_US, count)
+    elif kind == "came late":
+        ts = (span * rng.beta(4, 1, count)).astype(np.int64)
+    else:
+        ts = rng.integers(0, span, count)
+    if kind == "rack clusters":
+        rack = np.repeat(rng.integers(0, places_of // 10, count // 10), 10)
+        place, ts = rack * 10 + np.tile(np.arange(10), count // 10), np.repeat(ts[: count // 10], 10)
+        ts = ts + rng.integers(0, HOUR_US // 4, ts.size)
+    else:
+        place = np.array([_one_at(rng, weight * ((start <= at) & (end >= at))) for at in np.clip(ts, 0, span)])
+    ts = np.clip(ts, 0, span) + T0_US
+    names = tuple(f"c1/node{at:03d}" for at in range(places_of))
+    exposure = Exposure(place=np.arange(places_of), start_us=start + T0_US, end_us=end + T0_US)
+    failures = Occurrences(name="xid:79", place=place.astype(np.int64), ts_us=ts, low_us=ts, high_us=ts)
+    return failures, Places(names=names, group=groups, word="host"), exposure, (T0_US, T0_US + span)
+
+
+def _one_at(rng, weight):
+    return rng.choice(weight.size, p=weight / weight.sum())

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from workbench.analysis.lag import lag_correlation
     from workbench.analysis.lagscreen import lag_screen
     from workbench.analysis.propagation import propagation
+    from workbench.analysis.recurrence import recurrence
     from workbench.hypotheses.judge import judge
     from workbench.hypotheses.ledger import ledger
     from workbench.hypotheses.record import screen
@@ -59,6 +60,7 @@ _HOME = {
     "panel": "workbench.panel.select",
     "propagation": "workbench.analysis.propagation",
     "rate": "workbench.model.signal",
+    "recurrence": "workbench.analysis.recurrence",
     "reconciled": "workbench.store.reconcile",
     "screen": "workbench.hypotheses.record",
     "simulate": "workbench.simulator.dumps",
@@ -89,6 +91,7 @@ __all__ = [
     "panel",
     "propagation",
     "rate",
+    "recurrence",
     "reconciled",
     "screen",
     "simulate",
