@@ -192,3 +192,27 @@ def test_requeues_are_numbered_over_blocks_whatever_else_is_there():
     assert attempts.number(pl.Series(["1", "2", "3"]), pl.Series([10, 10, None])).to_list() == [1, 1, 1]
     assert attempts.number(pl.Series(["4", "2", "5", "2"]), pl.Series([10, 20, 10, 10])).to_list() == [1, 2, 1, 1]
     assert attempts.number(pl.Series(["2", "3", "3", "4"]), pl.Series([30, 5, None, 10])).to_list() == [3, 2, 1, 1]
+
+
+@pytest.mark.parametrize("mark", ["|", "|#"])
+@pytest.mark.parametrize("block_bytes", [64, 1 << 20])
+@pytest.mark.parametrize("again", ["JobID|End|Start|State", "State|JobID|Start", "JobID|Start|End|State|NodeList"])
+def test_a_header_with_other_columns_ends_what_is_read(tmp_path, mark, block_bytes, again):
+    header = "JobID|Start|End|State"
+    row = "{}|2026-01-05T0{}:00:00|2026-01-05T0{}:00:00|COMPLETED"
+    lines = [header, row.format(1, 1, 2), row.format("JobID_7", 2, 3), header, row.format(2, 3, 4)]
+    lines += [again, row.format(3, 9, 8), "", header, row.format(4, 1, 2)]
+    reading = _read(tmp_path, "".join(f"{line.replace('|', mark)}\n" for line in lines), block_bytes=block_bytes)
+    assert (reading.records, reading.rows) == (10, 3)
+    assert reading.skips() == {"header": 1, "repeated header": 1, "blank": 1}
+    rejects = reading.rejects().sort("line")
+    assert rejects["line"].to_list() == [6, 7, 9, 10]
+    assert set(rejects["reason"]) == {"another header stands at line 6, with other columns: split the file there"}
+    assert rejects["curable"].null_count() == 4
+
+
+def test_jobs_that_end_before_they_start_are_told(tmp_path):
+    text = "JobID|Start|End|State\n1|2026-01-05T02:00:00|2026-01-05T01:00:00|FAILED\n2|2026-01-05T02:00:00|Unknown|RUNNING\n"
+    reading = _read(tmp_path, text)
+    assert reading.rows == 2
+    assert reading.notes == {"1 jobs end before they start: the times stand as they are written"}

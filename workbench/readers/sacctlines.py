@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -140,12 +140,14 @@ class SacctSplitter:
         self._seen = Seen()
         self._open = pl.DataFrame(schema={"line": pl.Int64(), "text": pl.String()})
         self._latin = False
+        self._other_at: int | None = None  # where a header with other columns stands
 
     def take(self, block: Block) -> Records:
         """Part the next block."""
         text, latin = decoded(block.text)
         found = lines_of(replace(block, text=text.encode() if latin else block.text, unterminated=False))
         alone = not (latin or block.unterminated or found.rejects.height or self._open.height)
+        alone = alone and self._other_at is None and not any(map(self._is_other, _with_ident(block.text)))
         records = self._at_once(block.text, found.frame) if alone else None
         if records is None:
             records = self._parse(pl.concat([self._open, found.frame]), last=block.unterminated)
@@ -232,10 +234,28 @@ class SacctSplitter:
     def _is_header(self, text: pl.Series) -> pl.Series:
         return text.str.strip_chars() == self._header.text
 
+    def _is_other(self, line: str) -> bool:
+        found = header_of(line.encode())
+        return found is not None and (found.names, found.delimiter) != (self._header.names, self._header.delimiter)
+
+    def _up_to_other(self, frame: pl.DataFrame, skips: Counter[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Give what stands above a header with other columns, and that header and all below it as rejects."""
+        if self._other_at is None:
+            near = frame.filter(pl.col("text").str.contains("JobID", literal=True))
+            self._other_at = next((line for line, text in near.iter_rows() if self._is_other(text)), None)
+        if self._other_at is None:
+            return frame, frames.empty(frames.REJECTS)
+        below = frame.filter(pl.col("line") >= self._other_at)
+        blank = below["text"].str.strip_chars() == ""
+        skips["blank"] += int(blank.sum())
+        reason = f"another header stands at line {self._other_at}, with other columns: split the file there"
+        return frame.filter(pl.col("line") < self._other_at), rejected(below.filter(~blank), reason)
+
     def _parse(self, frame: pl.DataFrame, *, last: bool) -> Records:
         before = frame["line"] < self._header.line
         skips = _preamble(frame["text"].filter(before))
-        frame = frame.filter(~before)
+        frame, behind = self._up_to_other(frame.filter(~before), skips)
+        last = last or self._other_at is not None
         again = self._is_header(frame["text"])
         first = again & (frame["line"] == self._header.line)
         skips["header"] += int(first.sum())
@@ -244,6 +264,7 @@ class SacctSplitter:
         new = self._seen.is_new(records["text"])
         skips["duplicate"] += int((~new).sum())
         records = records.filter(new)
+        rejects = pl.concat([rejects, behind]) if behind.height else rejects
         return Records(cells=self._cells(records["text"]), lines=records, skips=skips, rejects=rejects, notes=[])
 
     def _records(self, frame: pl.DataFrame, skips: Counter[str], *, last: bool) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -312,6 +333,16 @@ class SacctSplitter:
         )
         cells.columns = [names[place] for place in sorted(places)]
         return cells.select(self._wanted)
+
+
+def _with_ident(text: bytes) -> Iterator[str]:
+    """Give the lines that could be a header: those that hold the name that every header has."""
+    at = text.find(b"JobID")
+    while at >= 0:
+        stop = text.find(b"\n", at)
+        stop = len(text) if stop < 0 else stop
+        yield text[text.rfind(b"\n", 0, at) + 1 : stop].decode()
+        at = text.find(b"JobID", stop)
 
 
 def _preamble(text: pl.Series) -> Counter[str]:

@@ -39,6 +39,7 @@ _COLUMNS = {
     "elapsedraw": "elapsed_s",
 }
 _WANTED = ("jobid", "jobidraw", "elapsed", *_COLUMNS)
+_BACKWARDS = "jobs end before they start: the times stand as they are written"
 _ONLY_STEPS = "jobs are known by their steps alone: start, end and hosts are those of the steps, the state is not known"
 
 
@@ -59,6 +60,7 @@ class _State:
     allocated: Seen = field(default_factory=lambda: Seen(limit=None))
     #: The first step of each job without an allocation so far, with the span of all of its steps.
     waiting: pl.DataFrame | None = None
+    backwards: int = 0
 
 
 def _read(source: Source, context: Context) -> Iterator[Batch]:
@@ -73,6 +75,8 @@ def _read(source: Source, context: Context) -> Iterator[Batch]:
             yield from _batches(splitter.take(block), state)
         yield from _batches(splitter.finish(), state)
         yield from _left(state)
+        if state.backwards:
+            yield Batch(records=0, rows=0, notes=(f"{state.backwards} {_BACKWARDS}",))
     yield from damage_batches(source)
 
 
@@ -96,6 +100,7 @@ def _batches(records: Records, state: _State) -> Iterator[Batch]:
     parts = job_parts(jobs.drop("line", "text", "jobid"), jobs.select("line", "text"), state.rule, state.attempts)
     aliases = _aliases(jobs)
     for tables, told in parts:
+        state.backwards += tables["jobs"].filter(pl.col("end") < pl.col("start")).height
         refusals = refused(told, told["reason"], told["curable"])
         part = Part(rows=told.height - refusals.height, rejects=refusals, tables={**tables, "aliases": aliases})
         yield batch_of(part, skips, rejects, notes)
@@ -174,6 +179,7 @@ def _left(state: _State) -> Iterator[Batch]:
     fields = jobs.drop("line", "text", "jobid", "elapsed_s")
     notes: tuple[str, ...] = (f"{jobs.height} {_ONLY_STEPS}",)
     for tables, told in job_parts(fields, jobs.select("line", "text"), state.rule, state.attempts):
+        state.backwards += tables["jobs"].filter(pl.col("end") < pl.col("start")).height
         refusals = refused(told, told["reason"], told["curable"])
         part = Part(rows=told.height - refusals.height, rejects=refusals, tables=tables, notes=notes)
         yield batch_of(part, {}, refusals.clear())
