@@ -2,6 +2,7 @@
 
 import gzip
 import shutil
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -222,3 +223,51 @@ def test_files_of_one_content_are_two_where_their_paths_say_what_they_measure(tm
     again = store.ingest([tmp_path / "csv"])
     assert {file.samples for file in again.files} == {0}
     assert store.sql("SELECT count(*) AS n FROM samples")["n"][0] == 8
+
+
+NAMELESS = [f"E {T0 + n} - gpu {n} xid 79 fell off" for n in range(4)]
+
+
+def of_host(source, context):
+    """Read as the toy does; who has no host is of the one that is stated."""
+    for batch in read(source, context):
+        fill = pl.col("host").fill_null(pl.lit(context.host, pl.String))
+        yield replace(batch, events=batch.events.with_columns(fill), series=batch.series.with_columns(fill))
+
+
+HOSTED = Reader(name="toy", recognise=TOY.recognise, read=of_host)
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("short_first", [True, False])
+def test_dumps_of_no_stated_host_do_not_take_each_others_place(tmp_path, store, dumps, write, together, short_first):
+    files = [write("n1.log", *NAMELESS[:2]), write("n2.log", *NAMELESS)]
+    for paths in [files] if together else [[path] for path in (files if short_first else files[::-1])]:
+        assert all(f.status == "loaded" for f in store.ingest(paths, readers=[HOSTED]).files)
+    assert store.sql("select count(*) from events_told").item() == 6
+    mapping = tmp_path / "map.toml"
+    mapping.write_text("[[file]]\nmatch = '^(?P<host>[^/.]+)\\.log$'\n")
+    assert [f.status for f in store.ingest(dumps, readers=[HOSTED], mapping=mapping).files] == ["loaded", "loaded"]
+    told = store.sql("select split_part(entity, '/', 2), count(*)::int from events group by all order by all")
+    assert told.rows() == [("n1", 2), ("n2", 4)]
+
+
+def test_a_dump_of_no_stated_host_takes_its_own_place_when_it_has_grown(store, write):
+    path = write("n1.log", *NAMELESS[:2])
+    store.ingest(path, readers=[HOSTED])
+    write("n1.log", *NAMELESS)
+    assert "takes the place of" in store.ingest(path, readers=[HOSTED]).files[0].notes[0]
+    assert store.sql("select count(*) from events").item() == 4
+
+
+def test_what_gave_way_is_read_once_its_host_is_stated(tmp_path, store, dumps, write, load):
+    write("n1.log", *lines(0, 4))
+    write("n2.log", *lines(0, 9))
+    assert [f.status for f in load().files] == ["superseded", "loaded"]
+    assert store.sql("select count(*) from events").item() == 9
+    assert [f.status for f in store.ingest(dumps, readers=[TOY], clock={"*": "UTC"}).files] == ["superseded", "known"]
+    assert [f.status for f in store.ingest(dumps / "n1.log", readers=[TOY], year=2026).files] == ["superseded"]
+    mapping = tmp_path / "map.toml"
+    mapping.write_text("[[file]]\nglob = 'n1.log'\nhost = 'n1'\n")
+    assert [f.status for f in store.ingest(dumps, readers=[TOY], mapping=mapping).files] == ["loaded", "known"]
+    assert store.sql("select count(*) from files where status = 'loaded'").item() == 2

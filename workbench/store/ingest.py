@@ -194,7 +194,7 @@ class _Run:
         if known is not None and not known.read_again(one.context):
             self.reports[one.found.shown] = _known_report(one.found, one.look.digest, known)
             return False
-        longer = self._longer(one) if known is None or known.status not in LOADED else ""
+        longer = self._longer(one)
         if longer:
             reason = f"{longer} begins with all of it, and is in the store"
             reason += f"; this copy is damaged: {one.look.damage}" if one.look.damage else ""
@@ -204,8 +204,8 @@ class _Run:
     def _longer(self, one: Candidate) -> str:
         """Give the path of a file in the store that begins with all of this one; "" where there is none."""
         if one.longer is not None and one.longer.found.shown in self.reports:
-            report = self.reports[one.longer.found.shown]
-            if report.status in LOADED or report.status == "known":
+            report, there = self.reports[one.longer.found.shown], self._known(one.longer)
+            if (report.status in LOADED or report.status == "known") and not (there and there.nameless):
                 return report.path
         known = self.shelf.longer(one)
         return "" if known is None else known.path
@@ -215,14 +215,11 @@ class _Run:
         if item.status in LOADED:
             shorter = [known for known in self.shelf.shorter(one) if known.source != item.source]
             for known in shorter:
-                if known.reader == item.reader:
+                kept = known.kept_beside(item.shown, item.reader)
+                if not kept:
+                    item.supersedes += (known.source,)
                     self.superseded[known.source] = f"{item.shown} begins with all of it, and is in the store"
-                    item.stage.notes.append(f"takes the place of {known.path}, with which it begins")
-                else:
-                    item.stage.notes.append(
-                        f"begins with {known.path}, which reader {known.reader} took: both are kept"
-                    )
-            item.supersedes = tuple(known.source for known in shorter if known.reader == item.reader)
+                item.stage.notes.append(kept or f"takes the place of {known.path}, with which it begins")
         self._wait(item)
 
     def _wait(self, item: Item) -> None:
@@ -345,7 +342,13 @@ def looked(found: Sequence[Found], stated: Stated) -> list[Candidate]:
 def _taken(item: Item) -> Known:
     """Note content that this ingest has read itself: a second file of it says nothing new."""
     return Known(
-        source=item.source, status=item.status, context=context_json(item.context), path=item.shown, taken=True
+        source=item.source,
+        status=item.status,
+        context=context_json(item.context),
+        path=item.shown,
+        taken=True,
+        hostless=item.hostless,
+        curable=item.stage.curable,
     )
 
 

@@ -73,22 +73,53 @@ class Known:
         whose = _whose(context_json(context))
         return digest[:16] if not whose else hashlib.sha256(f"{digest} {whose}".encode()).hexdigest()[:16]
 
+    @property
+    def nameless(self) -> bool:
+        """Whether nobody said which host some of the content is of: the same lines may be of another one.
+
+        Examples
+        --------
+        >>> one = Known(source="1", status="loaded", hostless=1)
+        >>> one.nameless, Known(source="1", status="loaded", hostless=1, context='{"host":"n1"}').nameless
+        (True, False)
+        """
+        return bool(self.hostless or self.curable) and "host" not in json.loads(self.context)
+
+    def kept_beside(self, path: str, reader: str) -> str:
+        """Say why it stays beside a file that begins with all of it; "" where it gives way."""
+        if self.nameless and self.path != path:
+            return f"begins with {self.path}; nobody says which host that is of, so both are kept: state host (--map)"
+        return (
+            "" if self.reader == reader else f"begins with {self.path}, which reader {self.reader} took: both are kept"
+        )
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing was stated about the content, and nothing of it waits for that."""
+        return self.context == "{}" and not self.curable and not self.hostless
+
     def read_again(self, context: Context) -> bool:
         """Tell whether the content is to be read again, replacing its rows.
 
         It is where nothing of it was loaded; and where something is stated now that was not, or
         otherwise, and records were rejected for want of it, names were left without a host, or
-        something was stated already. Stating less than before changes nothing.
+        something was stated already; or the rows went because another file begins with them, which
+        may be of another host. Stating less than before changes nothing.
         """
-        if self.status == SUPERSEDED or self.taken:
+        if self.taken:
             return False
-        if self.status not in LOADED:
+        if self.status not in LOADED and self.status != SUPERSEDED:
             return True
         before: dict[str, Any] = json.loads(self.context)
         now: dict[str, Any] = json.loads(context_json(context))
-        if not (self.curable or self.hostless or before):
+        if self.status != SUPERSEDED and not (self.curable or self.hostless or before):
             return False
         return any(before.get(name) != value for name, value in now.items())
+
+    @staticmethod
+    def is_whose(context: Context) -> bool:
+        """Tell whether something is stated that makes two files of one content two."""
+        return bool(_whose(context_json(context)))
 
     def is_same(self, path: str, context: Context) -> bool:
         """Tell whether a file of this content is this one: of the same host and time, as far as stated, or place."""

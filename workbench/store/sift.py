@@ -119,13 +119,19 @@ class Shelf:
         return [other for other in mine if told.get(other.size) == other.content]
 
     def longer(self, one: Candidate) -> Known | None:
-        """Give a file of the store that begins with all of this one; it must still be where it was to tell."""
+        """Give a file of the store that begins with all of this one; it must still be where it was to tell.
+
+        Files of which nobody said whose they are tell nothing of this one.
+        """
         assert one.look is not None
         look, context, level = one.look, context_json(one.context), _level(one.look.size)
         if level < 0 or not look.opening:
             return None
         near = self._by_opening.get((level, look.opening[level]), ())
-        mine = [other for other in near if other.context == context and other.size > look.size]
+        alike = [
+            other for other in near if other.context == context or (other.settled and not Known.is_whose(one.context))
+        ]
+        mine = [other for other in alike if other.size > look.size and not other.nameless]
         for other in sorted(mine, key=lambda other: -other.size)[:_MOST_COMPARED]:
             there = Found(path=Path(other.path), shown=other.path, relative=other.path)
             try:
