@@ -392,3 +392,13 @@ def test_a_row_of_words_is_no_header(tmp_path):
     text = "host,ts,state,temp_c\nhost,2026-01-05T09:00:00Z,ok,1\nhost,2026-01-05T09:00:01Z,state,2\n"
     reading = _read(tmp_path, text)
     assert (reading.rows, reading.rejects().height) == (2, 0)
+
+
+def test_a_signed_index_is_no_gpu(tmp_path):
+    rows = "".join(
+        f"2026-01-05T09:00:00Z,n1,{gpu},{50 + place}\n" for place, gpu in enumerate(["-1", "1", "--1", "+2"])
+    )
+    reading = _read(tmp_path, f"ts,host,gpu,temp\n{rows}")
+    assert reading.frame("samples")["value"].to_list() == [51.0]
+    assert reading.rejects().select("line", "reason").rows() == [(line, "no index of a GPU") for line in (2, 4, 5)]
+    assert _read(tmp_path, f"ts,host,device,temp\n{rows}").rejects()["line"].to_list() == [2, 4, 5]

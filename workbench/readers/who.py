@@ -20,7 +20,7 @@ from workbench.readers.columns import WHERE, WHO, Layout
 
 __all__ = ["Who", "identify", "parse_entity"]
 
-_GPU_NAME = r"(?i)^(?:(?:gpu|nvidia|cuda:|card)?[-_ ]?\d{1,3}|(?:gpu|mig)-[0-9a-f-]{8,}|[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.\d)?)$"
+_GPU_NAME = r"(?i)^(?:(?:(?:gpu|nvidia|cuda:|card)[-_ ]?)?\d{1,3}|(?:gpu|mig)-[0-9a-f-]{8,}|[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.\d)?)$"
 _INSIDE = ("gpu", "gpu_instance", "nic", "link", "port", "disk", "cpu", "sensor", "fan", "psu", "dimm")
 _PART = re.compile(r"([a-z]+)[-_]?(\d+)", re.IGNORECASE)
 _NIC = re.compile(r"mlx\d_(?:bond_)?\d+")
@@ -43,6 +43,8 @@ _KINDS = frozenset(
     }
 )
 _PLACES = ("rack", "switch", "pdu", "loop")
+_SIGNED = r"^[-+_ ]+\d"  # GPUs are counted from 0; -1 stands for none, or for all
+_NO_INDEX = "no index of a GPU"
 _NO_KIND = "device is no name of a GPU: state device_kind in a mapping (--map)"
 _OPEN_ENTITY = "entity does not say what it is: write host/gpu0 or kind:name, or state device_kind in a mapping (--map)"
 _NOBODY = "row names no host and no device"
@@ -212,12 +214,15 @@ def _judged(table: pl.DataFrame, stated_kind: str | None) -> pl.DataFrame:
     )
     strange = bare & pl.col("device").is_not_null() & ~pl.col("device").str.contains(_GPU_NAME)
     strange &= pl.lit(stated_kind is None) & pl.col("device_kind").is_null()
+    signed = pl.col("gpu").str.contains(_SIGNED) & pl.col("gpu_uuid").is_null()
     open_entity = pl.col("entity").is_not_null() & pl.col("entity_kind").is_null() & pl.col("@device").is_null()
     return table.select(
         pl.when(of_switch).then(None).otherwise("@host").alias("host"),
         pl.col("@kind").alias("device_kind"),
         pl.col("@device").alias("device"),
-        bad=pl.when(open_entity)
+        bad=pl.when(signed.fill_null(value=False))
+        .then(pl.lit(_NO_INDEX))
+        .when(open_entity)
         .then(pl.lit(_OPEN_ENTITY))
         .when(strange.fill_null(value=False))
         .then(pl.lit(_NO_KIND))

@@ -24,7 +24,7 @@ _OF_FABRIC = frozenset({"nic", "port", "switch"})
 _UUID = re.compile(r"(GPU|MIG)-([0-9a-f][0-9a-f-]{7,})", re.ASCII | re.IGNORECASE)
 _PCI = re.compile(r"([0-9a-f]{4}|[0-9a-f]{8}):([0-9a-f]{2}):([0-9a-f]{2})(?:\.([0-7]))?", re.ASCII | re.IGNORECASE)
 _GUID = re.compile(r"(?:0x)?([0-9a-f]{16})((?:[/:]\d{1,5})?)", re.ASCII | re.IGNORECASE)
-_INDEX = re.compile(r"(?:nvidia|gpu)?[ _-]?(\d{1,3})", re.ASCII | re.IGNORECASE)
+_INDEX = re.compile(r"(?:(?:nvidia|gpu)[ _-]?)?(\d{1,3})", re.ASCII | re.IGNORECASE)
 _PORT = re.compile(r"(.+):\d{1,5}", re.ASCII)
 
 
@@ -43,6 +43,8 @@ def device_name(kind: str, name: str) -> str:
     ('0008:01:00', 'mlx5_0:1')
     >>> device_name("nic", "9C0591030011AA00"), device_name("port", "0x9c0591030011aa00/1")
     ('0x9c0591030011aa00', '0x9c0591030011aa00:1')
+    >>> device_name("gpu", "gpu-1"), device_name("gpu", "-1"), device_name("gpu", "--1")
+    ('1', '-1', '--1')
     """
     text = name.strip()
     if pci := _PCI.fullmatch(text):
