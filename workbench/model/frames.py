@@ -101,4 +101,12 @@ def empty(schema: pl.Schema) -> pl.DataFrame:
     >>> empty(SKIPS).shape
     (0, 2)
     """
-    return pl.DataFrame(schema=schema)
+    known = _EMPTY.get(id(schema))
+    return pl.DataFrame(schema=schema) if known is None else known.clone()
+
+
+#: Made once: each batch has several.
+_EMPTY = {
+    id(schema): pl.DataFrame(schema=schema)
+    for schema in (SERIES, SAMPLES, EVENTS, JOBS, ENTITIES, LINKS, ALIASES, SKIPS, REJECTS, ABSENT)
+}

@@ -132,6 +132,8 @@ def family_rows(lines: pl.DataFrame, family: Family, *, goes_on: bool = False) -
     if family.block is not None and (goes_on or hits.any()):
         hits |= lines["text"].str.contains(family.block)
     rest = lines.filter(hits)
+    if rest.is_empty():
+        return rest.with_columns(role=pl.lit(""))
     found = []
     for role, pattern in family.roles:
         if rest.is_empty():
@@ -142,7 +144,7 @@ def family_rows(lines: pl.DataFrame, family: Family, *, goes_on: bool = False) -
             caught = caught.with_columns(pl.col("text").str.extract_groups(pattern).struct.unnest())
         found.append(caught)
         rest = rest.filter(~fits)
-    caught = pl.concat(found, how="diagonal") if found else rest.with_columns(role=pl.lit(""))
+    caught = pl.concat(found, how="diagonal")
     empty = [
         pl.lit(None, pl.String).alias(name) for name in ("device", "code", "upstream") if name not in caught.columns
     ]

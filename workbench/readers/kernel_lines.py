@@ -6,35 +6,37 @@ import polars as pl
 
 from workbench.readers.kernel_gpu import XID_AFTER_XID, taken_apart
 
-__all__ = ["of_program", "one_message_a_line", "program_rows"]
+__all__ = ["one_message_a_line", "program_rows", "programs_of"]
 
 _TAG = r"^(?P<tag>(?P<program>[A-Za-z0-9_.@/+-]{1,64})\[(?P<pid>[0-9]{1,10})\]: ?)"
 _FAULT = r"^\S{1,64}\[[0-9]{1,10}\]: (?:segfault at |bad frame in )"  # what the kernel says of a program
 _USER = 8  # priorities from here on are of other facilities than the kernel's
 
 
-def of_program(text: pl.Expr, priority: pl.Expr, facility: pl.Expr) -> pl.Expr:
+def programs_of(lines: pl.DataFrame) -> pl.Series:
     """Tell which lines a program wrote into the kernel's log (``/dev/kmsg`` takes what root writes).
 
     Parameters
     ----------
-    text : expression
-        The message without its stamp.
-    priority : expression
-        Syslog priority (facility x 8 + severity); null where not told.
-    facility : expression
-        Name of the facility (``dmesg --decode``); null where not told.
+    lines : polars.DataFrame
+        ``text`` (the message without its stamp), ``priority`` (syslog's: facility x 8 + severity) and
+        ``facility`` (its name, of ``dmesg --decode``); null where not told.
 
     Examples
     --------
     >>> lines = pl.DataFrame({"text": ["systemd[1]: Started a", "a.out[7]: segfault at 0 ip 1", "usb 1-1: new", "hello"]})
-    >>> lines = lines.with_columns(pri=pl.Series([None, None, 6, 12]), facility=pl.lit(None, pl.String))
-    >>> lines.select(of_program(pl.col("text"), pl.col("pri"), pl.col("facility"))).to_series().to_list()
+    >>> lines = lines.with_columns(priority=pl.Series([None, None, 6, 12]), facility=pl.lit(None, pl.String))
+    >>> programs_of(lines).to_list()
     [True, False, False, True]
     """
-    tagged = text.str.contains(_TAG) & ~text.str.contains(_FAULT)
-    stated = (priority >= _USER).fill_null(value=False) | (facility != "kern").fill_null(value=False)
-    return stated | tagged.fill_null(value=False)
+    told = lines["text"].str.contains(_TAG).fill_null(value=False)
+    if told.any():
+        told &= ~lines["text"].str.contains(_FAULT).fill_null(value=True)
+    if lines["priority"].count():
+        told |= (lines["priority"] >= _USER).fill_null(value=False)
+    if lines["facility"].count():
+        told |= (lines["facility"] != "kern").fill_null(value=False)
+    return told
 
 
 def program_rows(lines: pl.DataFrame) -> pl.DataFrame:

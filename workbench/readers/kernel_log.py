@@ -17,8 +17,9 @@ from workbench.model.batch import Batch
 from workbench.model.context import Context
 from workbench.readers import stamps
 from workbench.readers.base import Match, Reader
-from workbench.readers.kernel_lines import of_program, program_rows
+from workbench.readers.kernel_lines import program_rows, programs_of
 from workbench.readers.kernel_messages import LINE, KernelGrammar, Told
+from workbench.readers.kernel_stamps import padded_stamps
 from workbench.readers.program_messages import program_events, severity_of, told_with
 from workbench.readers.source import Source, damage_batches
 from workbench.readers.text import Lines, Seen, lines_of, matched_share, rejected, skipped
@@ -70,6 +71,7 @@ _NOTHING = pl.DataFrame(
         "order": pl.UInt32,
         "line": pl.Int64,
         "text": pl.String,
+        "message": pl.String,
         "prefix": pl.String,
         "pri": pl.String,
         "level": pl.String,
@@ -110,6 +112,7 @@ class _Log:
         self._grammar = KernelGrammar()
         self._seen = Seen()
         self._uptime = -1  # latest microseconds since boot
+        self._told_until = -1  # the same, of the lines that were told
         self._other_boot = False
         self._stamped = False
         self._notes: dict[str, None] = {}
@@ -120,16 +123,14 @@ class _Log:
         return self._read(self._fold.ready(lines.frame), lines.rejects)
 
     def _read(self, lines: pl.DataFrame, refused: pl.DataFrame) -> Batch:
-        rest = _in_order_of_parts(lines).with_row_index("order")
+        rest = _stamped(lines).with_row_index("order")
         parts, rejects = [], [refused]
         for form, pattern in _FORMS.items():
-            caught = rest.with_columns(pl.col("text").str.extract_groups(pattern).struct.unnest())
-            fits = caught["prefix"].is_not_null()
-            if fits.any():
-                timed, bad = self._timed(caught.filter(fits), form)
+            caught, rest = _caught(rest, form, pattern)
+            if caught.height:
+                timed, bad = self._timed(caught, form)
                 parts.append(timed)
                 rejects.append(bad)
-                rest = rest.filter(~fits)
             if rest.is_empty():
                 break
         timed = pl.concat(parts, how="diagonal").sort("order") if parts else _NOTHING
@@ -141,7 +142,7 @@ class _Log:
 
     def _told(self, rows: pl.DataFrame) -> Told:
         """Let the kernel's own lines speak; what programs wrote between them stays what it is."""
-        programs = rows.select(of_program(pl.col("text"), pl.col("priority"), pl.col("facility"))).to_series()
+        programs = programs_of(rows)
         told = self._grammar.feed(rows.filter(~programs).select(LINE.names()))
         if not programs.any():
             return told
@@ -174,8 +175,7 @@ class _Log:
     def _timed(self, lines: pl.DataFrame, form: str) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Give the lines of one form with ``ts``, ``ts_low`` and ``ts_high``, and the rejects of those without."""
         if form in ("boot", "kmsg"):
-            digits = pl.col("boot").str.replace(".", "", literal=True)
-            timed = self._from_boot(lines.with_columns(uptime=digits.cast(pl.Int64, strict=False)))
+            timed = self._from_boot(lines)
         elif form == "wall":
             self._notes[_DRIFT["wall"]] = None
             none, second = pl.lit(None, pl.Int64), pl.lit(1_000_000, pl.Int64)
@@ -209,8 +209,9 @@ class _Log:
     def _of_other_boot(self, lines: pl.DataFrame) -> pl.Series:
         """Tell which lines follow a boot banner that comes after lines of an earlier boot."""
         latest = lines["uptime"].cum_max().shift(1, fill_value=self._uptime).clip(lower_bound=self._uptime)
-        banner = lines["text"].str.contains("Linux version ", literal=True) & (latest > lines["uptime"] + 1_000_000)
+        banner = latest > lines["uptime"] + 1_000_000
         if banner.any():
+            banner &= lines["text"].str.contains("Linux version ", literal=True)
             banner &= lines["text"].is_first_distinct() & ~self._seen.is_known(lines["text"])  # the same dump again
         other = banner.cum_max() | self._other_boot
         self._other_boot = bool(other[-1])
@@ -220,10 +221,43 @@ class _Log:
     def _fresh(self, timed: pl.DataFrame) -> pl.Series:
         """Tell which lines were not met before: a dump appended to an older one repeats it."""
         exact = timed["exact"]
-        if exact.all():
-            return self._seen.is_new(timed["text"])
-        fresh = self._seen.is_new(timed["text"].filter(exact))
-        return pl.repeat(value=True, n=timed.height, eager=True).scatter(exact.arg_true(), fresh)
+        uptime = timed["uptime"] if "uptime" in timed.columns else exact.clear().cast(pl.Int64)
+        before = self._told_until
+        if uptime.count():
+            self._told_until = max(before, int(uptime.max()))  # type: ignore[arg-type]
+        if not exact.all():
+            fresh = self._seen.is_new(timed["text"].filter(exact))
+            return pl.repeat(value=True, n=timed.height, eager=True).scatter(exact.arg_true(), fresh)
+        if uptime.len() and not uptime.null_count() and uptime[0] > before and uptime.is_sorted():
+            return self._seen.is_new_in_order(timed["text"], uptime)
+        return self._seen.is_new(timed["text"])
+
+
+def _stamped(lines: pl.DataFrame) -> pl.DataFrame:
+    """Read the stamps that are as dmesg pads them; put the parts of a pstore dump in order."""
+    stamped = lines.hstack(padded_stamps(lines["text"]))
+    if not stamped["begin"].null_count():
+        return stamped
+    return _in_order_of_parts(stamped)
+
+
+def _caught(lines: pl.DataFrame, form: str, pattern: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Part lines into those of one form, with what its groups caught and their ``message``, and the others."""
+    known = lines.filter(pl.col("begin").is_not_null()) if form == "boot" else lines.clear()
+    begins = known["begin"].unique()
+    begin = begins[0] if begins.len() == 1 else pl.col("begin")
+    known = known.with_columns(message=pl.col("text").str.slice(begin))
+    if known.height == lines.height:
+        return known, lines.clear()
+    rest = lines.filter(pl.col("begin").is_null())
+    groups = rest.with_columns(pl.col("text").str.extract_groups(pattern).struct.unnest())
+    fits = groups["prefix"].is_not_null()
+    groups = groups.filter(fits).with_columns(message=pl.col("text").str.strip_prefix(pl.col("prefix")))
+    if "boot" in groups.columns:
+        digits = pl.col("boot").str.replace(".", "", literal=True)
+        groups = groups.with_columns(uptime=digits.cast(pl.Int64, strict=False)).drop("boot")
+    caught = pl.concat([known, groups], how="diagonal").sort("order") if known.height else groups
+    return caught, rest.filter(~fits)
 
 
 def _walls(lines: pl.DataFrame) -> pl.DataFrame:
@@ -258,23 +292,24 @@ def _messages(timed: pl.DataFrame, host: str | None) -> pl.DataFrame:
     missing = [pl.lit(None, kind).alias(name) for name, kind in _NOTHING.schema.items() if name not in timed.columns]
     priority = pl.col("pri").cast(pl.Int64, strict=False)
     lines = timed.with_columns(missing).with_columns(
-        text=pl.col("text").str.strip_prefix(pl.col("prefix")),
+        text=pl.col("message"),
         priority=priority,
-        severity=severity_of(priority).fill_null(pl.col("level")),
+        severity=severity_of(priority).fill_null(pl.col("level")) if "pri" in timed.columns else pl.col("level"),
         host=pl.lit(host, pl.String),
         repeated=pl.lit(None, pl.Int64),
         extra=pl.lit(value=False),
     )
-    if lines["text"].str.contains(" kernel: ", literal=True).any():  # journalctl -o short-monotonic names the host
+    kern = lines["text"].str.contains("kern", literal=True)
+    if kern.any() and lines["text"].str.contains(" kernel: ", literal=True).any():  # journalctl names the host
         own = lines.with_columns(pl.col("text").str.extract_groups(_JOURNAL).struct.unnest())
         message = pl.col("text").str.strip_prefix(pl.col("tag").fill_null(""))
         lines = own.with_columns(text=message, host=pl.coalesce("own", "host")).drop("tag", "own")
-    stamped = lines["text"].str.contains(_GLUED)
+    perhaps = (lines["text"].str.contains("[", literal=True) | kern).arg_true()  # all that a stamp can be written with
+    stamped = lines["text"].gather(perhaps).str.contains(_GLUED)
     if stamped.any():
-        lines = _unglued(
-            lines,
-            stamped & ~lines.select(of_program(pl.col("text"), pl.col("priority"), pl.col("facility"))).to_series(),
-        )
+        rows = perhaps.filter(stamped)
+        glued = pl.repeat(value=False, n=lines.height, eager=True).scatter(rows, True)
+        lines = _unglued(lines, glued & ~programs_of(lines))
     return lines.select(*LINE.names(), "priority", "facility").cast(
         LINE | {"priority": pl.Int64(), "facility": pl.String()}
     )

@@ -6,6 +6,8 @@ or more of the event before it (a continuation), or an event of kind ``log``.
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -39,12 +41,14 @@ LINE = pl.Schema(
     }
 )
 _BASE = {*LINE, "row", "role", "kind", "code", "device", "device_kind"}
-_CANDIDATE = "|".join(
-    [
-        r"NVRM:|(?i:xid)|AER: |PCIe Bus Error|error status/mask|TLP Header|   \[|\[Hardware Error\]|oom|ut of memory",
-        *(rule.find.replace("(", r"\(").replace("[", r"\[").replace("]", r"\]") for rule in LINE_RULES),
-    ]
+#: One of these stands in every line that some rule may know: plain texts, which are looked for all at once.
+_MARKS = (
+    *map("".join, itertools.product("xX", "iI", "dD")),
+    *("NVRM:", "AER: ", "PCIe Bus Error", "error status/mask", "TLP Header", "   [", "[Hardware Error]"),
+    *("oom", "ut of memory"),
+    *(rule.find for rule in LINE_RULES),
 )
+_CANDIDATE = "|".join(re.escape(mark) for mark in dict.fromkeys(_MARKS))
 _LISTED = frozenset({"error"})  # attributes that one event may have many of
 _ODD_XIDS = "some lines say NVRM: Xid in a spelling that is not known: they are events of kind log, with a note"
 
@@ -143,7 +147,7 @@ class KernelGrammar:
         lines = lines.with_columns(row=rows)
         last = lines.group_by("host").agg(pl.col("ts").last())
         self._latest.update(zip(last["host"].to_list(), last["ts"].to_list(), strict=True))
-        if self._memories[-1].groups or lines["text"].str.contains("oom-killer", literal=True).any():
+        if self._memories[-1].groups or lines["text"].filter(candidate).str.contains("oom-killer", literal=True).any():
             candidate = lines["text"].is_not_null()
         found = _Found(plain=[lines.filter(~candidate)])
         rest = lines.filter(candidate)

@@ -227,6 +227,7 @@ class Seen:
         self._limit = limit  # None: remember all
         # Sorted runs, each more than twice the next: a block is merged log times, never all each time.
         self._runs: list[NDArray[np.uint64]] = []
+        self._later: list[NDArray[np.uint64]] = []  # to be sorted once somebody asks
         # By the upper bits of a hash: whether any such was met. Memory is taken where it is written to.
         self._marks = np.zeros(1 << 24, dtype=bool)
 
@@ -244,9 +245,36 @@ class Seen:
         if known.any():
             fresh &= ~hashes.is_in(pl.Series(found[known]).implode())
             found = found[~known]
-        if self._limit is None or sum(run.size for run in self._runs) < self._limit:
+        if not self._full():
             self._keep(found)
         return fresh
+
+    def is_new_in_order(self, keys: pl.Series, order: pl.Series) -> pl.Series:
+        """Tell the same of keys that ascend in an order in which no earlier call came as far.
+
+        Parameters
+        ----------
+        keys : (row,) String
+        order : (row,) Int64
+            Ascends, and belongs to the key: rows of another order have another key.
+
+        Examples
+        --------
+        >>> Seen().is_new_in_order(pl.Series(["1 a", "1 b", "1 a", "2 a"]), pl.Series([1, 1, 1, 2])).to_list()
+        [True, True, False, True]
+        """
+        places = order.to_numpy()
+        same = places[1:] == places[:-1]
+        fresh = pl.repeat(True, keys.len(), dtype=pl.Boolean, eager=True)
+        if same.any():
+            near = pl.Series(np.flatnonzero(np.append(same, False) | np.insert(same, 0, False)))
+            fresh = fresh.scatter(near, keys.gather(near).is_first_distinct())
+        if not self._full():
+            self._later.append(keys.filter(fresh).hash(self._SEED).to_numpy())
+        return fresh
+
+    def _full(self) -> bool:
+        return self._limit is not None and sum(run.size for run in (*self._runs, *self._later)) >= self._limit
 
     def is_known(self, keys: pl.Series) -> pl.Series:
         """Tell of each key whether it was met in an earlier call."""
@@ -254,6 +282,9 @@ class Seen:
 
     def _known(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
         known = np.zeros(hashes.size, dtype=bool)
+        for run in self._later:
+            self._keep(np.sort(run))
+        self._later = []
         if not self._runs:
             return known
         near = np.flatnonzero(self._marks[hashes >> self._SHIFT])  # few of those that are new
