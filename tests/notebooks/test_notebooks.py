@@ -65,3 +65,19 @@ print(json.dumps({"unaltered": told.unaltered, "tested": told.facts["tested"]["c
     ]
     assert len(copies) == 1
     assert len(nbformat.writes(book)) < 2_000_000
+
+
+def test_exploring(monkeypatch):
+    monkeypatch.delenv("WORKBENCH_STORE", raising=False)
+    ask = """import json
+print(json.dumps({"pairs": pairs.sentence, "flow": flow.believed.height, "again": again.sentence, "noisy": noisy.sentence,
+    "before": before.sentence, "off": clocks.filter(clocks["off"])["host"].to_list()}))"""
+    said = json.loads(_texts(_run(FOLDER / "02_explore.ipynb", ask))[-1])
+    assert "gpu.temperature_c and gpu.power_w go together" in said["pairs"]
+    assert said["flow"] == 0, "nothing was planted in the coolant flow"
+    assert "nfs:ok come after nfs:not_responding" in said["before"]
+    assert said["again"].startswith("No sign"), "losses were planted on devices at random"
+    assert "comes back to the same entity" in said["noisy"], "xid:31 was planted as one bad device"
+    truth = json.loads((Path(ROOT) / "data_samples/first_incident/truth.json").read_text(encoding="utf-8"))
+    assert len(said["off"]) == 1
+    assert said["off"][0].endswith(truth["clocks"]["fast_host"])
