@@ -6,7 +6,7 @@ import pytest
 from workbench.errors import SpecificationError
 from workbench.model import frames
 from workbench.model.mapping import load_mapping
-from workbench.store.identity import Identity
+from workbench.store.identity import Identity, parent_of
 from workbench.store.layout import empty_fixed
 
 T0 = 1_772_323_200  # 2026-03-01T00:00:00Z
@@ -105,7 +105,7 @@ def test_a_uuid_without_host_finds_its_host():
     [
         ((None, "rack", "r7"), "cluster/rack:r7"), ((None, "job", "4411"), "cluster/job:4411"), ((None, None, None), "cluster"),
         (("n1", "port", "mlx5_0/1"), "cluster/n1/port:mlx5_0:1"), ((None, "host", "n1"), "cluster/n1"), (("n1", "gpu", None), "cluster/n1"),
-        (("a/b", "host", None), "cluster/a-b"), ((None, "cluster", "x"), "cluster"), (("", "rack", ""), "cluster/rack:unnamed"),
+        (("a/b", "host", None), "cluster/a%2fb"), ((None, "cluster", "x"), "cluster"), (("", "rack", ""), "cluster/rack:unnamed"),
     ],
 )  # fmt: skip
 def test_ids_say_what_they_are(who, entity):
@@ -286,3 +286,14 @@ def test_an_undated_word_does_not_blot_out_what_was_seen_at_a_time():
     assert {entity for _, _, entity in who.resolve(("n1", "gpu", "0")).spans} == {
         f"cluster/n1/gpu:{A}", f"cluster/n1/gpu:{B}",
     }  # fmt: skip
+
+
+def test_a_slash_in_the_name_of_a_host_does_not_make_it_another_host():
+    identity = Identity()
+    ids = [identity.resolve((name, "host", None)).entity for name in ("a/b", "a-b", "a:b", "A/b")]
+    assert ids == ["cluster/a%2fb", "cluster/a-b", "cluster/a%3ab", "cluster/a%2fb"]
+    assert parent_of(ids[0]) == "cluster"
+    assert identity.host("a%2fb") == identity.host("a/b")
+    assert [identity.resolve((name, "gpu", "0")).entity for name in ("a/b", "a-b")] == [
+        f"{one}/gpu:0" for one in ids[:2]
+    ]

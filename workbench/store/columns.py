@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from workbench.model.metric import Metric, describe
-from workbench.model.units import Conversion, conversion, tidy_unit
+from workbench.model.units import Conversion, conversion
 from workbench.store.layout import FIXED, SAMPLES_LONG, WIDE_KEYS
 
 __all__ = ["Column", "Columns", "Placement", "RawName", "bare", "route_of"]
@@ -19,6 +19,7 @@ __all__ = ["Column", "Columns", "Placement", "RawName", "bare", "route_of"]
 _INTEGER_KINDS = frozenset({"counter", "state", "sticky"})
 _NOT_IN_A_NAME = re.compile(r"[^\w.:/%+\-]")
 _LONGEST = 100
+_NAMED = 5  # metrics that a note names
 # Names that rows have already, or that queries of ours use.
 _TAKEN = {*WIDE_KEYS, "day", "metric", "value", "value_int", "labels", "unit", "kind"}
 
@@ -76,7 +77,15 @@ _TARGET = frozenset(
     {"job", "instance", "service", "endpoint", "prometheus", "prometheus_replica", "monitor", "exported_job"}
 )
 #: On a GPU also those that say which workload ran on it: one at a time.
-_TENANT = _TARGET | {"Hostname", "pod", "namespace", "container", "exported_pod", "exported_namespace", "exported_container"}
+_TENANT = _TARGET | {
+    "Hostname",
+    "pod",
+    "namespace",
+    "container",
+    "exported_pod",
+    "exported_namespace",
+    "exported_container",
+}
 
 
 def bare(labels: str, entity_kind: str) -> bool:
@@ -116,10 +125,15 @@ class Columns:
     ----------
     new : list of dict
         Rows for the ``metrics`` table that were not in it.
+    bare_units, own_units : dict of str
+        Metrics whose unit some source does not state, with the unit that is taken; and metrics that
+        are kept apart because the values known before have no unit.
     """
 
     def __init__(self, metrics: pl.DataFrame) -> None:
         self.new: list[dict[str, object]] = []
+        self.bare_units: dict[str, str] = {}
+        self.own_units: dict[str, str] = {}
         self._by_metric: dict[tuple[str, str, str], Column] = {}
         self._used: dict[str, set[str]] = {}
         self._raw: set[tuple[str, str, str, str]] = set()
@@ -135,7 +149,8 @@ class Columns:
         """Give each raw name its column; the same set of names always gets the same columns."""
         ordered = sorted(raws, key=lambda r: (r.route, r.entity_kind, r.name, r.stated_kind or "", r.unit or ""))
         whole: dict[tuple[str, str, str], bool] = {}
-        meant = {raw: self._meant(raw) for raw in ordered}
+        fresh: dict[tuple[str, str, str], Metric] = {}
+        meant = {raw: self._meant(raw, fresh) for raw in ordered}
         for raw, (metric, step) in meant.items():
             key = (raw.route, metric.entity_kind, metric.id)
             whole[key] = whole.get(key, True) and raw.whole and step.exact
@@ -146,20 +161,44 @@ class Columns:
             for raw, (metric, step) in meant.items()
         }
 
-    def _meant(self, raw: RawName) -> tuple[Metric, Conversion]:
-        """Say what a raw name means here; a unit that cannot be converted makes it another metric."""
+    def _meant(self, raw: RawName, fresh: dict[tuple[str, str, str], Metric]) -> tuple[Metric, Conversion]:
+        """Say what a raw name means here; a unit that cannot be converted makes it another metric.
+
+        Beside values of no unit, those with one are another metric, too. What states no unit is
+        taken to be in the one that is known.
+        """
         metric = describe(raw.name, raw.entity_kind, stated_kind=raw.stated_kind, stated_unit=raw.unit)
         if metric.known_by == "catalogue":
             return metric, metric.written_as(raw.name, raw.unit) or Conversion()
-        there = self._by_metric.get((raw.route, metric.entity_kind, metric.id))
+        there = self._kept(raw.route, metric, fresh)
         if there is None:
             return metric, Conversion()
-        step = conversion(raw.unit, there.metric.unit)
+        if there.unit and not metric.unit:
+            self.bare_units[metric.id] = there.unit
+        step = conversion(metric.unit, there.unit) if there.unit or not metric.unit else None
         if step is not None:
-            return there.metric, step
-        return replace(
-            metric, id=f"{metric.id} [{tidy_unit(raw.unit)}]", column=f"{metric.column}_{tidy_unit(raw.unit)}"
-        ), Conversion()
+            return there, step
+        if not there.unit:
+            self.own_units[metric.id] = metric.unit
+        own = replace(metric, id=f"{metric.id} [{metric.unit}]", column=f"{metric.column}_{metric.unit}")
+        return self._kept(raw.route, own, fresh) or own, Conversion()
+
+    def _kept(self, route: str, metric: Metric, fresh: dict[tuple[str, str, str], Metric]) -> Metric | None:
+        """Give the metric of this id as the store, or a name before this one, has it; else note it."""
+        key = (route, metric.entity_kind, metric.id)
+        there = self._by_metric.get(key)
+        found = there.metric if there is not None else fresh.get(key)
+        fresh.setdefault(key, metric)
+        return found
+
+    @property
+    def notes(self) -> list[str]:
+        """What was decided about units, for the user to check."""
+        told = [
+            (self.bare_units, "some values state no unit, and are taken to be in the one of the others"),
+            (self.own_units, "values known before state no unit; those with one are metrics of their own"),
+        ]
+        return [f"{_few(units)}: {what}" for units, what in told if units]
 
     def _column_of(self, raw: RawName, metric: Metric, whole: bool) -> Column:
         key = (raw.route, metric.entity_kind, metric.id)
@@ -183,6 +222,11 @@ class Columns:
         self._by_metric.setdefault((column.table, metric.entity_kind, metric.id), column)
         self._used.setdefault(column.table, set(_TAKEN)).add(column.column.lower())
         self._raw.add((column.table, metric.entity_kind, metric.id, raw_name))
+
+
+def _few(units: dict[str, str]) -> str:
+    names = [f"{name} [{unit}]" for name, unit in sorted(units.items())]
+    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
 
 
 def _free_name(name: str, used: set[str]) -> str:

@@ -14,7 +14,7 @@ from datetime import datetime
 
 import polars as pl
 
-from workbench.store.names import device_name, host_name, is_stable, is_unique, rank_of, split_domain
+from workbench.store.names import device_name, host_name, host_part, is_stable, is_unique, rank_of, split_domain
 from workbench.timebase import to_us
 
 __all__ = ["ALWAYS", "STATED_RULE", "Identity", "Resolved", "Who", "merged_aliases", "parent_of"]
@@ -132,7 +132,7 @@ class Identity:
             )
             chosen = name
         else:
-            chosen = short.replace(":", "-").replace("/", "-") or "unnamed"
+            chosen = host_part(short)
             if domain:
                 self._domain[short] = domain
         self._hosts[name] = chosen

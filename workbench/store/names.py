@@ -10,6 +10,7 @@ __all__ = [
     "LOOSE_KINDS",
     "device_name",
     "host_name",
+    "host_part",
     "is_stable",
     "is_unique",
     "rank_of",
@@ -117,6 +118,27 @@ def host_name(name: str) -> str:
         return text[1 : text.index("]")]
     port = _PORT.fullmatch(text)
     return port[1] if port and ":" not in port[1] else text
+
+
+def host_part(short: str) -> str:
+    """Write a host's name as a part of an id, in which ``/`` and ``:`` part what is in what.
+
+    Both are written as in an URL, so that no two names become one; an IPv6 address, which holds no
+    hyphen, is written with hyphens.
+
+    Examples
+    --------
+    >>> host_part("a/b"), host_part("a-b"), host_part("r7:n1"), host_part("fe80::1"), host_part("")
+    ('a%2fb', 'a-b', 'r7%3an1', 'fe80--1', 'unnamed')
+    """
+    if ":" in short:
+        try:
+            ipaddress.IPv6Address(short)
+        except ValueError:
+            pass  # a name
+        else:
+            return short.replace(":", "-")
+    return short.replace("/", "%2f").replace(":", "%3a") or "unnamed"
 
 
 def split_domain(name: str) -> tuple[str, str]:

@@ -157,7 +157,8 @@ class Plan:
     @property
     def notes(self) -> list[str]:
         """What could not be told apart."""
-        return list(dict.fromkeys(note for identity in self.identities.values() for note in identity.notes))
+        told = [note for identity in self.identities.values() for note in identity.notes]
+        return list(dict.fromkeys([*told, *self.columns.notes]))
 
     def ranked(self) -> tuple[NDArray[np.int32], list[str]]:
         """Give the place of each entity in the order of ids, and the ids in that order."""
