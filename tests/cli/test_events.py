@@ -63,7 +63,7 @@ def test_noise_of_one_s_own(folder):
 
 
 def test_mistakes_are_told(folder):
-    told(run("events", "--store", "store", "--follows", "--bursts", "1", cwd=folder), 2, "two questions")
+    told(run("events", "--store", "store", "--follows", "--bursts", "1", cwd=folder), 2, "different questions")
     told(run("events", "--store", "store", "--noise", "none.toml", cwd=folder), 2, "no file of noise rules")
     (folder / "bad.toml").write_text("[[noise]]\n")
     told(run("events", "--store", "store", "--noise", "bad.toml", cwd=folder), 2, "name the kind of event")
