@@ -4,7 +4,11 @@ import os
 import sys
 from pathlib import Path
 
-from hypothesis import settings
+# As many workers as cores: threads of each of them for small matrices would only get in each other's way.
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+from hypothesis import settings  # noqa: E402 - after the number of threads is set
 
 sys.path.insert(0, str(Path(__file__).parent))
 
