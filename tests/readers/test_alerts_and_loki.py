@@ -108,3 +108,17 @@ def test_messages_follow_the_rules_of_all_logs(tmp_path, labels, text, kind):
 def test_odd_streams_harm_nobody(tmp_path, odd):
     reading = read_bytes(LOKI, json.dumps(odd).encode(), Context(), tmp_path)
     assert reading.records == reading.rows + reading.rejects().height >= 1
+
+
+@pytest.mark.parametrize("text", ["user login", "NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus."])
+def test_equal_lines_of_two_nanoseconds_are_two(tmp_path, text):
+    stamps = ["1767603600123456789", "1767603600123456790", "1767603600123456790"]
+    stream = {"stream": {"host": "n1"}, "values": [[stamp, text] for stamp in stamps]}
+    answer = {"status": "success", "data": {"resultType": "streams", "result": [stream]}}
+    written = [
+        {"labels": {"host": "n1"}, "line": text, "timestamp": f"2026-01-05T09:00:00.{stamp[-9:]}Z"} for stamp in stamps
+    ]
+    for document in (json.dumps(answer), "\n".join(map(json.dumps, written)) + "\n"):
+        reading = read_bytes(loki_json.READER, document.encode(), Context(), tmp_path)
+        assert (reading.rows, reading.skips()) == (2, {"duplicate": 1})
+        assert reading.frame("events").height == 2

@@ -148,3 +148,22 @@ def test_deep_and_hostile_records_are_rejected(tmp_path):
     )
     reading = read_bytes(journald_json.READER, data, STATED, tmp_path)
     assert (reading.records, reading.rows) == (4, 0)
+
+
+def test_lone_surrogates_are_written_as_escapes(tmp_path):
+    texts = ["a\ud800b", "c\udc00", "d\U0001f600"]
+    records = [
+        record(n, MESSAGE=text, _TRANSPORT="syslog", SYSLOG_IDENTIFIER="x\ud800") for n, text in enumerate(texts)
+    ]
+    data = "".join(json.dumps(one) + "\n" for one in records).encode()
+    reading = read_bytes(journald_json.READER, data, STATED, tmp_path)
+    assert (reading.rows, reading.rejects().height) == (3, 0)
+    assert reading.frame("events")["message"].to_list() == ["a\\ud800b", "c\\udc00", "d\U0001f600"]
+
+
+def test_a_record_of_two_hosts_is_of_none(tmp_path):
+    hosts = [["n1", "n2"], ["n3", "n3"], ["n4"], [110, 53], []]
+    data = "".join(json.dumps(record(n, _HOSTNAME=host)) + "\n" for n, host in enumerate(hosts)).encode()
+    reading = read_bytes(journald_json.READER, data, Context(), tmp_path)
+    assert reading.rejects().select("line", "reason").rows() == [(1, "_HOSTNAME has several values")]
+    assert set(reading.frame("events").drop_nulls("host")["host"]) == {"n3", "n4", "n5"}

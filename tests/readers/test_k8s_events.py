@@ -152,3 +152,14 @@ def test_values_of_the_wrong_kind_raise_nothing(tmp_path):
         }
         for thing in (node, pod):
             assert told(json.dumps({"apiVersion": "v1"} | thing), tmp_path).records == 1
+
+
+@pytest.mark.parametrize(("last", "told"), [("2026-01-05T08:00:00Z", 1), ("2026-01-05T10:00:00Z", 0)])
+def test_an_event_that_ends_before_it_begins_is_told(tmp_path, last, told):
+    item = {
+        "apiVersion": "v1", "kind": "Event", "metadata": {"name": "a", "uid": "u"}, "count": 2, "reason": "BackOff",
+        "involvedObject": {"kind": "Node", "name": "n1"}, "firstTimestamp": "2026-01-05T09:00:00Z", "lastTimestamp": last,
+    }  # fmt: skip
+    reading = read_bytes(READER, json.dumps(item).encode(), Context(), tmp_path)
+    assert reading.frame("events").height == 2
+    assert sum("before they were first seen" in note for note in reading.notes) == told

@@ -402,3 +402,21 @@ def test_a_signed_index_is_no_gpu(tmp_path):
     assert reading.frame("samples")["value"].to_list() == [51.0]
     assert reading.rejects().select("line", "reason").rows() == [(line, "no index of a GPU") for line in (2, 4, 5)]
     assert _read(tmp_path, f"ts,host,device,temp\n{rows}").rejects()["line"].to_list() == [2, 4, 5]
+
+
+@pytest.mark.parametrize("form", ["lines", "odd lines", "array"])
+def test_a_key_said_twice_is_refused(tmp_path, form):
+    rows = [
+        '{"ts": "2026-01-05T09:00:00Z", "host": "n1", "temp": 1}',
+        '{"ts": "2026-01-05T09:00:01Z", "host": "n1", "temp": 2, "temp": 3}',
+        '{"ts": "2026-01-05T09:00:02Z", "host": "n1", "temp": 4, "note": "\\"temp\\": 1, \\"temp\\": 2"}',
+        '{"ts": "2026-01-05T09:00:03Z", "host": "n1", "x": {"a": 5, "a": 5}}',
+        '{"ts": "2026-01-05T09:00:04Z", "host": "n1", "temp": 6, "x": {"a": 7}}',
+    ]
+    if form == "odd lines":
+        rows.append('{"ts": "2026-01-05T09:00:05Z", "host": "n1", "temp": NaN, "y": [1, 2]}')
+    text = "[" + ",\n".join(rows) + "]" if form == "array" else "\n".join(rows) + "\n"
+    reading = _read(tmp_path, text)
+    assert reading.rejects().select("line", "reason").rows() == [(2, "key 'temp' twice"), (4, "key 'a' twice")]
+    assert _values(reading, "temp")[:3] == [1.0, 4.0, 6.0]
+    assert reading.records == len(rows)

@@ -9,6 +9,7 @@ systemd.journal-fields(7).
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -21,6 +22,8 @@ from workbench.model.batch import Batch
 from workbench.model.context import Context
 from workbench.readers.base import Match, Reader
 from workbench.readers.journal_documents import Documents, is_pretty
+from workbench.readers.jsondoc import document_at
+from workbench.readers.jsonvalues import clean
 from workbench.readers.kernel_messages import LINE, KernelGrammar
 from workbench.readers.program_messages import program_events, severity_of, told_with, unrepeated
 from workbench.readers.source import Source, damage_batches
@@ -47,11 +50,12 @@ _FIELDS = (
     "MESSAGE",
 )
 _SCHEMA = pl.Schema(dict.fromkeys(_FIELDS, pl.String()))
-_ODD = r'"\s*:\s*[\[{]|"MESSAGE"\s*:\s*null'
+_ODD = r'"\s*:\s*[\[{]|"MESSAGE"\s*:\s*null|\\u[dD][89a-fA-F]'  # Polars reads a lone surrogate as NUL
 _WHOLE = frozenset({"}"})  # a last line that ends a record
 _LEAD = r"^(?:\x1e|data: )"
 _TOO_LATE_US = 86_400_000_000  # a journal that claims to be later than a day is not believed
 _NO_OBJECT = "not a JSON object"
+_TWO_HOSTS = "_HOSTNAME has several values"
 _NO_TIME = "no possible __REALTIME_TIMESTAMP"
 
 
@@ -129,13 +133,9 @@ def _one_by_one(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     rows: list[dict[str, Any]] = []
     bad: list[tuple[int, str, str]] = []
     for line, text in lines.iter_rows():
-        try:
-            record = orjson.loads(text)
-        except orjson.JSONDecodeError as error:
-            bad.append((line, text, f"{_NO_OBJECT}: {error}"))
-            continue
-        if not isinstance(record, dict):
-            bad.append((line, text, _NO_OBJECT))
+        record, why = _record(text)
+        if record is None:
+            bad.append((line, text, why))
             continue
         told = {name: _written(record.get(name)) for name in _FIELDS}
         too_large = True if "MESSAGE" in record and record["MESSAGE"] is None else None
@@ -145,15 +145,35 @@ def _one_by_one(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     return pl.DataFrame(rows, schema=schema), rejected(refused, pl.col("reason"))
 
 
+def _record(text: str) -> tuple[dict[str, Any] | None, str]:
+    """Read one line; else say why it gives no record."""
+    try:
+        record = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        record = document_at(text.encode(), 1).value  # one with a lone surrogate, perhaps
+        if record is None:
+            return None, f"{_NO_OBJECT}: {error}"
+    if not isinstance(record, dict):
+        return None, _NO_OBJECT
+    host = record.get("_HOSTNAME")
+    if isinstance(host, list) and len({str(name) for name in host}) > 1 and not _is_bytes(host):
+        return None, _TWO_HOSTS
+    return record, ""
+
+
+def _is_bytes(value: list[Any]) -> bool:
+    return bool(value) and all(isinstance(byte, int) and 0 <= byte <= 255 for byte in value)
+
+
 def _written(value: Any) -> str | None:
     """Give a field as text: bytes are decoded, of a repeated field the first stands."""
     if value is None or isinstance(value, str):
-        return value
+        return None if value is None else clean(value)
     if isinstance(value, list):
-        if value and all(isinstance(byte, int) and 0 <= byte <= 255 for byte in value):
+        if _is_bytes(value):
             return bytes(value).decode(errors="backslashreplace")
         return _written(value[0]) if value else None
-    return orjson.dumps(value).decode()
+    return clean(json.dumps(value, separators=(",", ":"), ensure_ascii=False))
 
 
 def _no_time() -> pl.Expr:

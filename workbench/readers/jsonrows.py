@@ -16,12 +16,14 @@ from typing import Any
 import orjson
 import polars as pl
 
+from workbench.readers.jsontwice import key_said_twice, said_twice
 from workbench.readers.source import HEAD_BYTES
 
 __all__ = ["JsonHead", "documents", "flat", "json_frame", "rows_frame", "sniff_json", "written_like"]
 
 _WHOLE = 2**53
 _SURROGATE = r"\\u[dD][89a-fA-F]"  # Polars reads a lone one as NUL
+_VALUE = r'"[ \t]*:[ \t]*(?:"(?:[^"\\]|\\.)*"|[^,{}\[\]"]+)'
 _MOST_KEYS = 5000
 _LABELS = ("labels", "tags")
 _MEMBER = re.compile(
@@ -222,7 +224,8 @@ def json_frame(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.Data
     Returns
     -------
     polars.DataFrame, polars.DataFrame, polars.DataFrame
-        Columns; ``line`` and ``text`` of their rows; those of the lines that are no objects.
+        Columns; ``line`` and ``text`` of their rows; those of the lines that are no objects, with
+        ``why`` where more can be said: of two values of one key, nobody knows which is meant.
 
     Examples
     --------
@@ -232,11 +235,22 @@ def json_frame(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, pl.Data
     ([1.0, nan], [3])
     """
     whole = _at_once(lines["text"])
-    if whole is not None:
-        return whole, lines, lines.clear()
-    rows = [_object(text) for text in lines["text"].to_list()]
-    good = pl.Series([row is not None for row in rows], dtype=pl.Boolean)
-    return rows_frame([flat(row) for row in rows if row is not None]), lines.filter(good), lines.filter(~good)
+    if whole is not None and not _any_twice(lines["text"]):
+        return whole, lines, lines.clear().with_columns(why=pl.lit(None, pl.String))
+    texts = lines["text"].to_list()
+    rows = [_object(text) for text in texts]
+    why = [None if row is None else said_twice(row, text) for row, text in zip(rows, texts, strict=True)]
+    kept = [row is not None and reason is None for row, reason in zip(rows, why, strict=True)]
+    good = pl.Series(kept, dtype=pl.Boolean)
+    frame = rows_frame([flat(row) for row, fine in zip(rows, kept, strict=True) if fine and row is not None])
+    wrong = lines.with_columns(pl.Series("why", why, dtype=pl.String)).filter(~good)
+    return frame, lines.filter(good), wrong
+
+
+def _any_twice(text: pl.Series) -> bool:
+    """Tell whether an object says a key twice; of lines that have the same keys, one is looked at."""
+    kinds = pl.DataFrame({"text": text, "keys": text.str.replace_all(_VALUE, '":')}).unique("keys", keep="any")
+    return any(key_said_twice(line) is not None for line in kinds["text"])
 
 
 def _at_once(text: pl.Series) -> pl.DataFrame | None:

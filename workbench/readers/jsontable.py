@@ -16,6 +16,7 @@ from workbench.readers.columns import Layout, Problem, extended, layout_of
 from workbench.readers.dialect import decoded
 from workbench.readers.gridsamples import grid_part
 from workbench.readers.jsonrows import JsonHead, documents, flat, json_frame, rows_frame, written_like
+from workbench.readers.jsontwice import said_twice_in
 from workbench.readers.shapes import convert, habits_of
 from workbench.readers.source import Block, Source
 from workbench.readers.tablestate import Part, TableState, batch_of, refused, told_at_the_end
@@ -79,7 +80,7 @@ def _plain(grid: Grid, state: TableState, seen: Seen) -> Iterator[Batch]:
         yield batch_of(part, skips, none)
         return
     rows, lines, wrong = json_frame(kept.line_frame())
-    yield from _batches(rows, lines, state, (skips, rejected(wrong, _NO_OBJECT)))
+    yield from _batches(rows, lines, state, (skips, _refused(wrong, _NO_OBJECT)))
 
 
 def _careful(block: Block, state: TableState | Layout | Problem, seen: Seen) -> Iterator[Batch]:
@@ -91,17 +92,23 @@ def _careful(block: Block, state: TableState | Layout | Problem, seen: Seen) -> 
     skips = {"blank": int(blank.sum()), "duplicate": int((~new).sum())}
     rows, lines, wrong = json_frame(lines.filter(new))
     reason = UNTERMINATED if block.unterminated else _NO_OBJECT
-    rejects = pl.concat([found.rejects, rejected(wrong, reason)])
+    rejects = pl.concat([found.rejects, _refused(wrong, reason)])
     yield from _batches(rows, lines, state, (skips, rejects))
+
+
+def _refused(wrong: pl.DataFrame, reason: str) -> pl.DataFrame:
+    return rejected(wrong, pl.coalesce("why", pl.lit(reason)))
 
 
 def _read_array(source: Source, state: TableState | Layout | Problem) -> Iterator[Batch]:
     nothing = pl.DataFrame(schema={"line": pl.Int64(), "text": pl.String()})
     try:
-        found = documents(source.read_all(_LIMIT).removeprefix(b"\xef\xbb\xbf"))
+        data = source.read_all(_LIMIT).removeprefix(b"\xef\xbb\xbf")
+        found = documents(data)
+        twice = said_twice_in(found, data)
         why = "the document is no whole JSON array: it may be cut"
     except DataError as error:
-        found, why = None, str(error)
+        found, twice, why = None, {}, str(error)
     if found is None:
         if source.damage is None:
             told = rejected(pl.DataFrame({"line": [1], "text": ["["]}), why)
@@ -112,9 +119,11 @@ def _read_array(source: Source, state: TableState | Layout | Problem) -> Iterato
         lines = pl.DataFrame(
             {"line": [number for number, _ in part], "text": [_shown(item) for _, item in part]}, schema=nothing.schema
         )
-        good = pl.Series([item is not None for _, item in part], dtype=pl.Boolean)
-        rows = rows_frame([flat(item) for _, item in part if item is not None])
-        rejects = rejected(lines.filter(~good), "element of the array is no object")
+        good = pl.Series([item is not None and number not in twice for number, item in part], dtype=pl.Boolean)
+        rows = rows_frame([flat(item) for number, item in part if item is not None and number not in twice])
+        lines = lines.with_columns(why=pl.Series([twice.get(number) for number, _ in part], dtype=pl.String))
+        rejects = _refused(lines.filter(~good), "element of the array is no object")
+        lines = lines.drop("why")
         yield from _batches(rows, lines.filter(good), state, ({}, rejects))
 
 

@@ -23,6 +23,9 @@ _LISTS = ("List", "EventList", "NodeList", "PodList")
 _MOST_SEEN = 1_000_000
 _NO_TIME = "the event has no time"
 _NO_OBJECT = "no object of Kubernetes: it has no kind"
+_BACKWARDS = (
+    "events were last seen before they were first seen, as it is written: the earlier time is taken as the first"
+)
 _UNTIMED = "conditions without lastTransitionTime are left out: since when they hold is not told"
 _GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 _LABELS = {
@@ -124,6 +127,8 @@ class Objects:
             self.told.reject(line, _NO_TIME if name is not None else "the event names no object", shown)
             return
         last, first = max(spans), min(spans)
+        if _is_backwards(item):
+            self.told.note(_BACKWARDS)
         who = who_of(text_of(dig(about, "kind")) or "object", text_of(dig(about, "namespace")), name)
         host = text_of(dig(item, "source", "host")) or text_of(dig(item, "deprecatedSource", "host"))
         if host and who[1] == "pod":
@@ -232,6 +237,13 @@ class Objects:
                 self._tell(who, ("pod", code, told), span=span, line=line, attributes=attributes)
 
 
+def _is_backwards(item: Any) -> bool:
+    """Tell whether an event says that it was last seen before it was first seen."""
+    first = next((span for path in _FIRSTS if (span := moment_of(dig(item, *path))) is not None), None)
+    last = next((span for path in _TIMES[:3] if (span := moment_of(dig(item, *path))) is not None), None)
+    return first is not None and last is not None and last[0] < first[0]
+
+
 def _named(value: Any, wanted: Mapping[str, str]) -> dict[str, str]:
     return {name: text for key, name in wanted.items() if (text := text_of(dig(value, key)))}
 
@@ -244,6 +256,7 @@ _TIMES = (
     ("firstTimestamp",),
     ("deprecatedFirstTimestamp",),
 )
+_FIRSTS = (("firstTimestamp",), ("deprecatedFirstTimestamp",))
 _COUNTS = (("series", "count"), ("count",), ("deprecatedCount",))
 _REPORTERS = (
     ("source", "component"),

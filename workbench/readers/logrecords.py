@@ -38,13 +38,17 @@ _BAD_TIME = "impossible time stamp"
 
 @dataclass(frozen=True, kw_only=True)
 class LogRecord:
-    """One line of a log: UTC microseconds (None where its stamp is none), labels, text, severity if stated."""
+    """One line of a log: UTC microseconds (None where its stamp is none), labels, text, severity if stated.
+
+    ``stamp`` is the time as it is written: equal lines of two nanoseconds are two.
+    """
 
     line: int
     ts_us: int | None
     labels: Mapping[str, str]
     text: str
     severity: str | None = None
+    stamp: str = ""
 
 
 @dataclass
@@ -76,9 +80,9 @@ class LogRecords:
         bad = rows.filter(pl.col("ts").is_null())
         good = rows.filter(pl.col("ts").is_not_null())
         fresh = self._seen.is_new(
-            good.select(pl.struct("ts", "labels", "host", "text")).to_series().struct.json_encode()
+            good.select(pl.struct("ts", "stamp", "labels", "host", "text")).to_series().struct.json_encode()
         )
-        new = unrepeated(good.filter(fresh).drop("labels"))
+        new = unrepeated(good.filter(fresh).drop("labels", "stamp"))
         kernel = new["kernel"]
         told = self.grammar.feed(new.filter(kernel).select(LINE.names()).cast(LINE))
         plain = new.filter(~kernel).drop("kernel")
@@ -100,6 +104,7 @@ class LogRecords:
                 "line": pl.int_range(self._count + 1, self._count + len(records) + 1, eager=True, dtype=pl.Int64),
                 "id": pl.Series(keys, dtype=pl.UInt64),
                 "ts": pl.Series([record.ts_us for record in records], dtype=pl.Int64),
+                "stamp": pl.Series([record.stamp for record in records], dtype=pl.String),
                 "severity": pl.Series([record.severity for record in records], dtype=pl.String),
                 "text": pl.Series([record.text for record in records], dtype=pl.String),
             }
@@ -120,6 +125,7 @@ class LogRecords:
             kernel=kernel,
             program=pl.when(~kernel).then("program"),
             labels="labels",
+            stamp="stamp",
             stream=pl.when(pl.col("labels") != "{}").then("labels"),
         )
 

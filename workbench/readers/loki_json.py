@@ -128,6 +128,7 @@ class _Reading:
             labels=labels,
             text=clean(value[1]).rstrip("\n"),
             severity=severity,
+            stamp=stamp,
         )
 
     def _dated(self) -> None:
@@ -136,11 +137,12 @@ class _Reading:
             return
         times = read_times(pl.Series([stamp for *_, stamp in self._written]), self._clocks)
         found = []
-        for place, (document, labels, line, _) in enumerate(self._written):
+        for place, (document, labels, line, stamp) in enumerate(self._written):
             if (ts := times["ts"][place]) is None:
                 self._refused.append((document.line, times["reason"][place], document.text, times["curable"][place]))
             else:
-                found.append(LogRecord(line=document.line, ts_us=ts, labels=labels, text=line.rstrip("\n")))
+                text = line.rstrip("\n")
+                found.append(LogRecord(line=document.line, ts_us=ts, labels=labels, text=text, stamp=stamp))
         self._limit(len(self._written))
         self.records += _oldest_first(found)
         self._written = []
