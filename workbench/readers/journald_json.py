@@ -88,34 +88,52 @@ def _read(source: Source, context: Context) -> Iterator[Batch]:
 
 def _batch(lines: Lines, host: str | None, grammar: KernelGrammar, seen: Seen) -> Batch:
     text = pl.col("text")
-    lines = replace(lines, frame=lines.frame.with_columns(text.str.replace(_LEAD, "")))
-    blank = lines.frame["text"].str.strip_chars() == ""
-    note = lines.frame["text"].str.starts_with("-- ")
-    records, odd = _records(lines.frame.filter(~blank & ~note))
+    frame, counts = _objects(lines.frame)
+    records, odd = _records(frame)
     timed = _timed(records)
     bad = timed.filter(pl.col("ts").is_null())
-    good = timed.filter(pl.col("ts").is_not_null())
+    good = timed.filter(pl.col("ts").is_not_null()) if bad.height else timed
     fresh = seen.is_new(good.select(pl.col("__CURSOR").fill_null(text)).to_series())
     rows = _shaped(good.filter(fresh), host)
     kernel = rows["kernel"]
     told = grammar.feed(rows.filter(kernel).select(LINE.names()).cast(LINE))
     told = told_with(told, program_events(rows.filter(~kernel).drop("kernel")))
-    counts = {"blank": int(blank.sum()), "metadata": int(note.sum()), "duplicate": int((~fresh).sum())}
+    counts["duplicate"] = int((~fresh).sum())
     return told.batch(skipped(counts), pl.concat([lines.rejects, odd, rejected(bad, _no_time())]).sort("line"))
+
+
+def _objects(lines: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Give the lines that should be objects, and count the others."""
+    if lines["text"].str.starts_with("{").all():
+        return lines, {}
+    lines = lines.with_columns(pl.col("text").str.replace(_LEAD, ""))
+    blank = lines["text"].str.strip_chars() == ""
+    note = lines["text"].str.starts_with("-- ")
+    return lines.filter(~blank & ~note), {"blank": int(blank.sum()), "metadata": int(note.sum())}
 
 
 def _records(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Give the fields of every line that is an object, and the rejects of the others."""
     text = lines["text"]
-    odd = text.str.contains(_ODD) | ~(text.str.starts_with("{") & text.str.ends_with("}"))
-    plain = lines.filter(~odd)
+    odd = _odd(text) | ~(text.str.starts_with("{") & text.str.ends_with("}"))
+    plain = lines.filter(~odd) if odd.any() else lines
     fields = _fields(plain["text"])
     if fields is None:
         odd, plain = pl.repeat(value=True, n=lines.height, eager=True), plain.clear()
         fields = pl.DataFrame(schema=_SCHEMA)
     slow, rejects = _one_by_one(lines.filter(odd))
-    fast = pl.concat([plain, fields.with_columns(too_large=pl.lit(None, pl.Boolean))], how="horizontal")
-    return pl.concat([fast, slow]).sort("line"), rejects
+    fast = plain.hstack(fields.with_columns(too_large=pl.lit(None, pl.Boolean)))
+    return pl.concat([fast, slow]).sort("line") if slow.height else fast, rejects
+
+
+def _odd(text: pl.Series) -> pl.Series:
+    """Tell which lines are to be read one by one; those that could fit the pattern are found at less cost than by it."""
+    inside = text.str.slice(1)
+    near = inside.str.contains("[", literal=True) | inside.str.contains("{", literal=True)
+    near |= inside.str.contains("null", literal=True) | inside.str.contains(r"\u", literal=True)
+    rows = near.arg_true()
+    odd = pl.repeat(value=False, n=text.len(), eager=True)
+    return odd.scatter(rows, text.gather(rows).str.contains(_ODD)) if rows.len() else odd
 
 
 def _fields(texts: pl.Series) -> pl.DataFrame | None:

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -53,8 +54,9 @@ class JsonHead:
     share: float
 
 
+@lru_cache(maxsize=4)
 def sniff_json(head: bytes) -> JsonHead | None:
-    r"""Tell whether a file holds JSON objects, by its first bytes.
+    r"""Tell whether a file holds JSON objects, by its first bytes; several readers ask about the same ones.
 
     Examples
     --------

@@ -21,7 +21,7 @@ from workbench.readers.kernel_groups import FAMILIES, Family, Fate, Memory, Row,
 from workbench.readers.kernel_lines import one_message_a_line
 from workbench.readers.kernel_rule import parsed
 from workbench.readers.kernel_rules import LINE_RULES
-from workbench.readers.text import json_object
+from workbench.readers.text import json_object, nothing_to_escape
 
 __all__ = ["LINE", "KernelGrammar", "Told", "events_frame"]
 
@@ -350,7 +350,7 @@ def events_frame(lines: pl.DataFrame) -> pl.DataFrame:
         "code",
         "severity",
         pl.col("text").alias("message"),
-        json_object(known).alias("attributes"),
+        json_object(known, plain=nothing_to_escape(lines, known)).alias("attributes"),
         "line",
         *(["row"] if "row" in lines.columns else []),
     )

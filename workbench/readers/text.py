@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -23,12 +23,14 @@ __all__ = [
     "json_text",
     "lines_of",
     "matched_share",
+    "nothing_to_escape",
     "rejected",
     "skipped",
 ]
 
 UNTERMINATED = "last line has no newline: it may be cut"
 _OVERLONG = "line is longer than 4 MiB; its first 200 bytes are kept"
+_TO_ESCAPE = r'["\\\x00-\x1f]'
 _SHOWN = 2000  # characters of a rejected line that are kept
 _ESCAPED = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
 _ESCAPED |= {chr(code): f"\\u{code:04x}" for code in range(32) if chr(code) not in _ESCAPED}
@@ -311,18 +313,35 @@ def json_text(text: pl.Expr) -> pl.Expr:
     >>> pl.DataFrame({"a": ['say "\t"']}).select(json_text(pl.col("a")).alias("json"))["json"][0]
     '"say \\"\\t\\""'
     """
-    odd = text.str.contains(r'["\\\x00-\x1f]')
+    odd = text.str.contains(_TO_ESCAPE)
     clean = pl.when(odd).then(text.str.replace_many(list(_ESCAPED), list(_ESCAPED.values()))).otherwise(text)
     return pl.concat_str(pl.lit('"'), clean, pl.lit('"'))
 
 
-def json_object(columns: Mapping[str, pl.DataType | type[pl.DataType]]) -> pl.Expr:
+def nothing_to_escape(frame: pl.DataFrame, names: Iterable[str]) -> frozenset[str]:
+    r"""Give the columns of text that stand in JSON as they are, but for the quotes.
+
+    Examples
+    --------
+    >>> nothing_to_escape(pl.DataFrame({"a": ["b c", None], "d": ['"', ""], "e": [1, 2]}), ["a", "d", "e"])
+    frozenset({'a'})
+    """
+    texts = [name for name in names if frame.schema[name] == pl.String]
+    odd = frame.select(pl.col(name).str.contains(_TO_ESCAPE).any() for name in texts)
+    return frozenset(name for name in texts if not odd[name].item())
+
+
+def json_object(
+    columns: Mapping[str, pl.DataType | type[pl.DataType]], *, plain: frozenset[str] = frozenset()
+) -> pl.Expr:
     """Write columns as one canonical JSON object a row: keys in order, nulls left out.
 
     Parameters
     ----------
     columns : mapping of column name to data type
         String columns are quoted; integers and booleans are written as they are.
+    plain : frozenset of str
+        String columns with nothing to escape in them, which is not looked for again.
 
     Examples
     --------
@@ -332,6 +351,9 @@ def json_object(columns: Mapping[str, pl.DataType | type[pl.DataType]]) -> pl.Ex
     """
     parts = []
     for name in sorted(columns):
+        if name in plain:
+            parts.append(pl.concat_str(pl.lit(f'"{name}":"'), name, pl.lit('"')))
+            continue
         written = json_text(pl.col(name)) if columns[name] == pl.String else pl.col(name).cast(pl.String)
         parts.append(pl.concat_str(pl.lit(f'"{name}":'), written))
     if not parts:
