@@ -21,7 +21,7 @@ from workbench.model import frames
 from workbench.model.nodelist import expand
 from workbench.readers.cells import clean_text
 from workbench.readers.stamps import to_utc
-from workbench.readers.text import Seen, json_text
+from workbench.readers.text import Seen, json_rows
 from workbench.readers.timecells import Clocks, TimeRule, wall_times
 from workbench.timebase import MICROS, LocalClock
 
@@ -100,8 +100,10 @@ def job_times(cells: pl.Series, rule: TimeRule) -> pl.DataFrame:
     >>> job_times(pl.Series(["2025-11-02T03:14:00Z", "Unknown"]), TimeRule()).select("ts", "reason").rows()
     [(1762053240000000, None), (None, None)]
     """
-    text = clean_text(cells) if cells.dtype == pl.String else cells
-    walls = _plain_walls(text) if rule.time_format is None else None
+    text, walls = cells, _plain_walls(cells) if rule.time_format is None else None
+    if walls is None and cells.dtype == pl.String:
+        text = clean_text(cells)
+        walls = _plain_walls(text) if rule.time_format is None else None
     if walls is None:
         walls = wall_times(text, rule)
     parts = walls.select("wall", "offset", "resolution")
@@ -315,19 +317,14 @@ def _end_events(jobs: pl.DataFrame, ends: pl.DataFrame, written: pl.Series, host
     ended = jobs["end"].is_not_null() & jobs["state"].is_not_null() & ~jobs["state"].is_in(_RUNNING)
     rows = jobs.with_columns(
         written.str.extract(r"(?i)\s+by\s+(\S+)", 1).alias("by"),
-        hosts.alias("hosts"),
+        hosts.alias("nodes"),
         *(ends[name].alias(name) for name in ("ts_low", "ts_high")),
     ).filter(ended)
-    texts = [pl.concat_str(pl.lit(f'"{name}":'), json_text(pl.col(name))) for name in ("by", "exit", "name")]
-    parts = [pl.concat_str(pl.lit('"attempt":'), pl.col("attempt").cast(pl.String)), *texts]
-    parts += [
-        pl.concat_str(pl.lit('"nodes":'), pl.col("hosts")),
-        pl.concat_str(pl.lit('"user":'), json_text(pl.col("user"))),
-    ]
-    message = pl.concat_str(
-        pl.lit("job "), "job", pl.lit(" ended "), "state",
-        pl.concat_str(pl.lit(" by "), "by").fill_null(""), pl.concat_str(pl.lit(", exit "), "exit").fill_null(""),
-    )  # fmt: skip
+    attributes = json_rows(rows, ("attempt", "by", "exit", "name", "nodes", "user"), raw="nodes")
+    parts = [pl.lit("job "), pl.col("job"), pl.lit(" ended "), pl.col("state")]
+    for before, name in ((" by ", "by"), (", exit ", "exit")):
+        more = pl.concat_str(pl.lit(before), name)
+        parts += [more.fill_null("")] if rows[name].count() else []
     return rows.select(
         ts="end",
         ts_low=pl.col("ts_low").cast(frames.TS),
@@ -338,7 +335,7 @@ def _end_events(jobs: pl.DataFrame, ends: pl.DataFrame, written: pl.Series, host
         kind=pl.lit("job"),
         code="state",
         severity=pl.lit(None, pl.String),
-        message=message,
-        attributes=pl.concat_str(pl.lit("{"), pl.concat_str(parts, separator=",", ignore_nulls=True), pl.lit("}")),
+        message=pl.concat_str(parts),
+        attributes=attributes,
         line="line",
     )

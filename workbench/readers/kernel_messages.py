@@ -21,7 +21,7 @@ from workbench.readers.kernel_groups import FAMILIES, Family, Fate, Memory, Row,
 from workbench.readers.kernel_lines import one_message_a_line
 from workbench.readers.kernel_rule import parsed
 from workbench.readers.kernel_rules import LINE_RULES
-from workbench.readers.text import json_object, nothing_to_escape
+from workbench.readers.text import json_rows
 
 __all__ = ["LINE", "KernelGrammar", "Told", "events_frame"]
 
@@ -339,8 +339,7 @@ def events_frame(lines: pl.DataFrame) -> pl.DataFrame:
         "device": pl.lit(None, pl.String),
     }
     lines = lines.with_columns(**{name: told for name, told in own.items() if name not in lines.columns})
-    extra = {name: kind for name, kind in lines.schema.items() if name not in _BASE or name == "repeated"}
-    known = {name: kind for name, kind in extra.items() if lines[name].null_count() < lines.height}
+    extra = [name for name in lines.columns if name not in _BASE or name == "repeated"]
     return lines.select(
         *(pl.col(name).cast(frames.TS) for name in ("ts", "ts_low", "ts_high")),
         "host",
@@ -350,7 +349,7 @@ def events_frame(lines: pl.DataFrame) -> pl.DataFrame:
         "code",
         "severity",
         pl.col("text").alias("message"),
-        json_object(known, plain=nothing_to_escape(lines, known)).alias("attributes"),
+        json_rows(lines, extra).alias("attributes"),
         "line",
         *(["row"] if "row" in lines.columns else []),
     )

@@ -20,6 +20,7 @@ __all__ = [
     "Lines",
     "Seen",
     "json_object",
+    "json_rows",
     "json_text",
     "lines_of",
     "matched_share",
@@ -329,6 +330,40 @@ def nothing_to_escape(frame: pl.DataFrame, names: Iterable[str]) -> frozenset[st
     texts = [name for name in names if frame.schema[name] == pl.String]
     odd = frame.select(pl.col(name).str.contains(_TO_ESCAPE).any() for name in texts)
     return frozenset(name for name in texts if not odd[name].item())
+
+
+def json_rows(frame: pl.DataFrame, columns: Iterable[str], *, raw: str | None = None) -> pl.Series:
+    r"""Write columns of a frame as :func:`json_object` does; quick where nothing is null and nothing to escape.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+    columns : iterable of str
+    raw : str, optional
+        Name of the one that holds JSON already.
+
+    Examples
+    --------
+    >>> json_rows(pl.DataFrame({"b": ["x", "y"], "a": [1, 2], "c": [None, None]}), ["a", "b", "c"]).to_list()
+    ['{"a":1,"b":"x"}', '{"a":2,"b":"y"}']
+    >>> json_rows(pl.DataFrame({"b": ['"', None], "a": [1, 2], "n": ["[]", "[3]"]}), ["a", "b", "n"], raw="n").to_list()
+    ['{"a":1,"b":"\\"","n":[]}', '{"a":2,"n":[3]}']
+    """
+    nulls = {name: frame[name].null_count() for name in sorted(columns)}
+    known = [name for name, count in nulls.items() if count < frame.height]
+    texts = [name for name in known if frame.schema[name] == pl.String and name != raw]
+    plain = nothing_to_escape(frame, texts)
+    if not known:
+        return pl.repeat("{}", frame.height, dtype=pl.String, eager=True)
+    if len(plain) < len(texts) or any(nulls[name] for name in known):
+        kinds = {name: pl.String() if name in texts else pl.Int64() for name in known}
+        return frame.select(json_object(kinds, plain=plain).alias("json")).to_series()
+    parts, before = [], "{"
+    for name in known:
+        quote = '"' if name in plain else ""
+        parts += [pl.lit(f'{before}"{name}":{quote}'), pl.col(name).cast(pl.String)]
+        before = f"{quote},"
+    return frame.select(pl.concat_str(*parts, pl.lit(f"{before[:-1]}}}")).alias("json")).to_series()
 
 
 def json_object(
