@@ -44,6 +44,8 @@ calibrate: install
 bench: install
 	$(BIN)/python benchmarks/store_layout.py
 	$(BIN)/python benchmarks/change_speed.py
+	$(BIN)/python benchmarks/lag_speed.py
+	$(BIN)/python benchmarks/coincidence_speed.py
 	$(BIN)/python benchmarks/ingest_memory.py
 	$(BIN)/python benchmarks/parsing.py
 

@@ -11,7 +11,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _Pair = tuple[Floats, Ints]
 
-_CHUNK_CELLS = 2_000_000  # cells of one block of transforms: about 200 MB of work space at most
+_CHUNK_CELLS = 150_000  # cells of one block of transforms: what a processor holds close by (measured)
 _LEAST_PAIRS = 3
 # Below this share of an entity's own variance the sums of a transform have lost too many digits.
 _UNSURE = 1e-6
@@ -72,8 +72,21 @@ def _centred(values: Floats, seen: NDArray[np.bool_], count: Ints) -> Floats:
     """Subtract the mean of what is seen; exactly zero where all of it is equal."""
     high = np.where(seen, values, -np.inf).max(axis=1, initial=-np.inf)
     low = np.where(seen, values, np.inf).min(axis=1, initial=np.inf)
-    mean = np.where(seen, values, 0.0).sum(axis=1) / np.maximum(count, 1)
-    return np.where(seen & (high > low)[:, None], np.where(seen, values, 0.0) - mean[:, None], 0.0)
+    filled = np.where(seen, values, 0.0)
+    filled -= (filled.sum(axis=1) / np.maximum(count, 1))[:, None]
+    filled *= seen  # what is not seen is 0 again
+    filled[~(high > low)] = 0.0
+    return filled
+
+
+def _centred_whole(values: Floats) -> Floats:
+    """Do the same where all is seen, in fewer passes."""
+    if not values.shape[1]:
+        return values.copy()
+    equal = values.max(axis=1) == values.min(axis=1)
+    centred: Floats = values - (values.sum(axis=1) / values.shape[1])[:, None]
+    centred[equal] = 0.0
+    return centred
 
 
 def correlate(x: Floats, y: Floats, lags: Ints, *, circular: bool = False) -> _Pair:
@@ -139,7 +152,7 @@ def _sums(x: Floats, y: Floats, lags: Ints, size: int) -> tuple[Floats, NDArray[
 def _standard(values: Floats) -> tuple[Floats, NDArray[np.bool_], NDArray[np.bool_]]:
     """Give each row with mean 0 and sd 1 over what is seen, 0 elsewhere: keeps the digits of the sums."""
     seen = np.isfinite(values)
-    centred = _centred(values, seen, seen.sum(axis=1))
+    centred = _centred_whole(values) if seen.all() else _centred(values, seen, seen.sum(axis=1))
     largest = np.maximum(centred.max(axis=1, initial=0.0), -centred.min(axis=1, initial=0.0))
     varies = np.asarray(largest > 0)
     centred /= np.where(varies, largest, 1.0)[:, None]  # squares of huge values would overflow
@@ -155,37 +168,37 @@ def _masked_sums(values: tuple[Floats, ...], masks: tuple[NDArray[np.bool_], ...
         tuple(rfft(part, size, axis=1) for part in (one, mask.astype(np.float64), one * one))
         for one, mask in zip(values, masks, strict=True)
     )
-    sums = [
-        irfft(np.conj(before) * after, size, axis=1)[:, lags % size]
-        for before, after in ((mx, my), (x, my), (mx, y), (xx, my), (mx, yy), (x, y))
-    ]
-    sums[0] = np.round(sums[0])
-    return np.stack(sums)
+    sums, places = np.empty((6, x.shape[0] if my.shape[0] == 1 else my.shape[0], lags.size)), lags % size
+    x, mx, xx = np.conj(x), np.conj(mx), np.conj(xx)
+    for at, (before, after) in enumerate(((mx, my), (x, my), (mx, y), (xx, my), (mx, yy), (x, y))):
+        sums[at] = np.take(irfft(before * after, size, axis=1), places, axis=1)
+    np.round(sums[0], out=sums[0])
+    return sums
 
 
 def _complete_sums(x: Floats, y: Floats, lags: Ints, size: int) -> Floats:
     from scipy.fft import irfft, rfft
 
     width = x.shape[1]
-    xy = irfft(np.conj(rfft(x, size, axis=1)) * rfft(y, size, axis=1), size, axis=1)[:, lags % size]
-    back, forward = np.maximum(-lags, 0), np.maximum(lags, 0)
-    if size == width:  # on a circle every lag has all pairs
-        back = forward = np.zeros_like(lags)
-    rows = [np.broadcast_to((width - back - forward).astype(np.float64), xy.shape)]
-    for power in (1, 2):
-        for values, lost_first, lost_last in ((x, back, forward), (y, forward, back)):
-            sums = (values**power).sum(axis=1, keepdims=True) - _edge(values, lost_first, power)
-            rows.append(np.broadcast_to(sums - _edge(values[:, ::-1], lost_last, power), xy.shape))
-    return np.stack([*rows, xy])
+    xy = np.take(irfft(np.conj(rfft(x, size, axis=1)) * rfft(y, size, axis=1), size, axis=1), lags % size, axis=1)
+    lost = np.zeros_like(lags) if size == width else lags  # on a circle every lag has all pairs
+    sums = np.empty((6, *xy.shape))
+    sums[0], sums[5] = width - np.abs(lost), xy
+    for at, (values, gone) in enumerate(((x, lost), (y, -lost))):
+        sums[at + 1], sums[at + 3] = _kept_sums(values, gone), _kept_sums(values * values, gone)
+    return sums
 
 
-def _edge(values: Floats, counts: Ints, power: int) -> Floats:
-    """Give the sum of the first so many cells of each row."""
-    longest = int(counts.max(initial=0))
-    total = np.zeros((values.shape[0], longest + 1))
-    np.cumsum(values[:, :longest] ** power, axis=1, out=total[:, 1:])
-    edge: Floats = total[:, counts]
-    return edge
+def _kept_sums(values: Floats, lost: Ints) -> Floats:
+    """Give the sum of each row without its last so many cells, or without its first where ``lost`` is negative."""
+    longest = int(np.abs(lost).max(initial=0))
+    edges = np.zeros((values.shape[0], 2 * longest + 2))
+    np.cumsum(values[:, :longest], axis=1, out=edges[:, 1 : longest + 1])
+    np.cumsum(values[:, ::-1][:, :longest], axis=1, out=edges[:, longest + 2 :])
+    kept: Floats = values.sum(axis=1, keepdims=True) - np.take(
+        edges, np.where(lost > 0, longest + 1 + lost, -lost), axis=1
+    )
+    return kept
 
 
 def _pearson(sums: Floats, varies: NDArray[np.bool_]) -> tuple[Floats, Ints, NDArray[np.bool_]]:

@@ -25,6 +25,8 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+#: Counts of all shifts that are written down, 160 MB.
+_MOST_KEPT = 20_000_000
 _MOST_CELLS = 400_000_000  # kinds x places of the running counts, 1.6 GB at most
 
 
@@ -45,9 +47,18 @@ class Kinded:
 
     def by_place(self, places: int) -> tuple[tuple[Ints, Ints], Ints]:
         """Give (kind, time) ordered by place and time, and where each place begins: (place + 1,)."""
-        order = np.lexsort((self.time, self.place))
+        order = self.order()
         starts = np.searchsorted(self.place[order], np.arange(places + 1))
         return (self.kind[order], self.time[order]), starts
+
+    def order(self) -> Ints:
+        """(event,) int64: indices by place and time."""
+        if not self.time.size:
+            return np.empty(0, np.int64)
+        low, reach = int(self.time.min()), int(self.time.max()) - int(self.time.min()) + 1
+        if (int(self.place.max()) + 1) * reach >= 2**62:
+            return np.lexsort((self.time, self.place))
+        return np.argsort(self.place * reach + (self.time - low))  # ties are one moment: any order will do
 
     def by_time(self) -> tuple[Ints, Ints, Ints]:
         """Give (kind, place, time) ordered by time."""
@@ -92,10 +103,12 @@ def pair_counts(
     >>> pair_counts(both, both, kinds=2, window=(1, 10), span=100).tolist()
     [[0, 1], [0, 0]]
     """
-    from workbench.kernels.propagateloops import count_loop
+    from workbench.kernels.propagateloops import count_loop, room
 
     first, second, bounds = _laid(causes, effects)
-    counts: Ints = count_loop(first, second, bounds, np.array(window, np.int64), span, shift, kinds)
+    work = room(kinds)
+    count_loop(first, second, bounds, np.array(window, np.int64), (span, shift), work)
+    counts: Ints = work[0]
     return counts
 
 
@@ -150,22 +163,30 @@ def pair_null(
     -----
     The score is the root of the count (+3/8: Anscombe 1948) in sd of its shifts, never less than
     the half that a Poisson count has, so that pairs of rare events, where one chance meeting is
-    many times the expected, do not rule the family. The shifts are walked twice, so that no table
-    of draws by pairs is kept.
+    many times the expected, do not rule the family. Where a shift brings nothing above its mean,
+    its largest is taken as that of a pair that never met. What each shift counted is written down where
+    that is not too much; else the shifts are walked twice.
     """
-    from workbench.kernels.propagateloops import shift_loop
+    from workbench.kernels.propagateloops import largest_loop, shift_loop
 
     first, second, bounds = _laid(causes, effects)
     observed = pair_counts(causes, effects, kinds=kinds, window=window, span=span)
     place = (first, second, bounds, np.array(window, np.int64), span, shifts)
-    nothing = np.zeros((kinds, kinds))
-    total, roots, squares, reached, _ = shift_loop(*place, (observed, nothing, nothing))
+    room = min(_MOST_KEPT, shifts.size * (int(observed.sum()) * 2 + 1000))
+    kept = np.empty(room, np.int32), np.empty(room, np.int32), np.zeros(shifts.size + 1, np.int64)
+    unscaled = np.zeros((kinds, kinds))
+    total, roots, reached, _ = shift_loop(*place, (observed, unscaled, unscaled), kept)
     score = np.sqrt(observed + 0.375)
     # the observed arrangement is one of those that could have been drawn
     mean = (roots + score) / (shifts.size + 1)
-    variance = (squares + score**2) / (shifts.size + 1) - mean**2
+    variance = (total + observed) / (shifts.size + 1) + 0.375 - mean**2  # the square of a root is its count
     spread = np.where(tested, np.sqrt(np.maximum(variance, 0.25)), 0.0)
-    largest = shift_loop(*place, (observed, mean, spread))[4]
+    if kept[2][0] < 0:  # too much to write down: walk again
+        nothing = np.empty(0, np.int32), np.empty(0, np.int32), np.zeros(shifts.size + 1, np.int64)
+        largest = shift_loop(*place, (observed, mean, spread), nothing)[3]
+    else:
+        never = (np.sqrt(0.375) - mean[tested]) / spread[tested]
+        largest = largest_loop(kept, mean.ravel(), spread.ravel(), float(never.max(initial=-np.inf)))
     own = np.where(tested, (score - mean) / np.where(tested, spread, 1.0), np.nan)
     ordered = np.sort(largest)
     above = shifts.size - np.searchsorted(ordered, np.where(tested, own, 0.0) - 1e-9, "left")
@@ -199,7 +220,7 @@ def pair_leads(causes: Kinded, effects: Kinded, *, kinds: int, window: tuple[int
     count = lead_loop(first, second, bounds, limits, kinds, np.empty((0, 3), np.int64))
     out = np.empty((max(count, 1), 3), np.int64)
     lead_loop(first, second, bounds, limits, kinds, out)
-    order = np.lexsort((effects.time, effects.place))
+    order = effects.order()
     return out[:count, 0], order[out[:count, 1]], out[:count, 2]
 
 

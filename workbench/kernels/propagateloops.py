@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-__all__ = ["count_loop", "expose_loop", "lead_loop", "shift_loop", "tail_loop"]
+__all__ = ["count_loop", "expose_loop", "largest_loop", "lead_loop", "room", "shift_loop", "tail_loop"]
 
 # numba takes arrays and numbers, not objects: hence the long signatures.
 
@@ -41,69 +41,138 @@ def _leave(kind: int, many: Any, active: Any, where: Any, size: int) -> int:  # 
 leave = njit(inline="always")(_leave)
 
 
-def _count(causes: Any, effects: Any, bounds: Any, window: Any, span: int, shift: int, kinds: int) -> Any:  # noqa: PLR0917
-    """Count effects by (kind of cause before it, own kind), all effects moved by ``shift`` on a circle.
+def _tally(kind: int, active: Any, size: int, counts: Any, cells: Any, touched: int) -> int:  # noqa: PLR0917
+    """Count one effect for each kind of cause in the window; list cells that were 0."""
+    for i in range(size):
+        if counts[active[i], kind] == 0:
+            cells[touched] = active[i] * counts.shape[0] + kind
+            touched += 1
+        counts[active[i], kind] += 1
+    return touched
 
-    ``causes`` and ``effects`` are (kind, time) ordered by place and time from 0 to ``span``;
-    ``bounds`` is (place, 4): where the causes and effects of each place begin and end.
+
+tally = njit(inline="always")(_tally)
+
+
+def _count(causes: Any, effects: Any, bounds: Any, window: Any, circle: Any, work: Any) -> int:  # noqa: PLR0917
+    """Count effects by (kind of cause before it, own kind), all effects moved on a circle; give how many cells are not 0.
+
+    ``causes`` and ``effects`` are (kind, time) ordered by place and time from 0 to the length of the
+    circle; ``bounds`` is (place, 4): where the causes and effects of each place begin and end;
+    ``circle`` is (length, shift). ``work`` is (counts, cells, many, where, active): counts must be 0,
+    the cells that no longer are get listed; the others are 0 before and after.
     """
-    counts = np.zeros((kinds, kinds), np.int64)
-    many, where, active = np.zeros(kinds, np.int64), np.zeros(kinds, np.int64), np.zeros(kinds, np.int64)
+    span, shift = circle
+    counts, cells, many, where, active = work
+    touched = 0
     for place in range(bounds.shape[0]):
         c0, c1, e0, e1 = bounds[place]
-        n = c1 - c0
-        if n == 0 or e1 == e0:
-            continue
         first = e0
         while first < e1 and effects[1][first] + shift < span:
             first += 1
-        size, low, high = 0, 0, 0  # virtual causes: the lap before, then this one
-        for step in range(e1 - e0):
-            at = first + step if first + step < e1 else first + step - (e1 - e0)
-            time = effects[1][at] + shift
-            if time >= span:
-                time -= span
-            while high < 2 * n and causes[1][c0 + high % n] + (high // n - 1) * span <= time - window[0]:
-                size = enter(causes[0][c0 + high % n], many, active, where, size)
+        # causes of the lap before, then of this one: (index, what to add to its time)
+        size, low, low_lap, high, high_lap = 0, c0, -span, c0, -span
+        at, lap = first, shift - span
+        for _ in range(e1 - e0):
+            if at == e1:
+                at, lap = e0, shift
+            time = effects[1][at] + lap
+            while high_lap <= 0 and causes[1][high] + high_lap <= time - window[0]:
+                size = enter(causes[0][high], many, active, where, size)
                 high += 1
-            while low < high and causes[1][c0 + low % n] + (low // n - 1) * span < time - window[1]:
-                size = leave(causes[0][c0 + low % n], many, active, where, size)
+                if high == c1:
+                    high, high_lap = c0, high_lap + span
+            while (low_lap < high_lap or low < high) and causes[1][low] + low_lap < time - window[1]:
+                size = leave(causes[0][low], many, active, where, size)
                 low += 1
-            for i in range(size):
-                counts[active[i], effects[0][at]] += 1
-        while low < high:
-            size = leave(causes[0][c0 + low % n], many, active, where, size)
-            low += 1
-    return counts
+                if low == c1:
+                    low, low_lap = c0, low_lap + span
+            touched = tally(effects[0][at], active, size, counts, cells, touched)
+            at += 1
+        for i in range(size):  # the next place begins with an empty window
+            many[active[i]] = 0
+    return touched
 
 
 count_loop = njit(cache=True, nogil=True)(_count)
 
 
-def _shift(causes: Any, effects: Any, bounds: Any, window: Any, span: int, shifts: Any, scale: Any) -> Any:  # noqa: PLR0917
-    """Sum counts over shifts, squares of them, how many reach the observed, and the largest score of each shift.
+def _room(kinds: int) -> Any:
+    """Give work space for :func:`_count`."""
+    whole = np.zeros(kinds, np.int64)
+    return np.zeros((kinds, kinds), np.int64), np.zeros(kinds * kinds, np.int64), whole, whole.copy(), whole.copy()
 
-    ``scale`` is (observed, mean root, sd of roots), each (kind, kind); with an sd of 0 a pair has no score.
+
+room = njit(cache=True)(_room)
+
+
+def _keep(kept: Any, draw: int, cells: Any, counts: Any, touched: int) -> None:  # noqa: PLR0917
+    """Write down what one shift counted, if all shifts before it were and there is room."""
+    start, kinds = kept[2][draw], counts.shape[0]
+    if kept[2][0] < 0 or start + touched > kept[0].size:
+        kept[2][0] = -1
+        return
+    for at in range(touched):
+        kept[0][start + at] = cells[at]
+        kept[1][start + at] = counts[cells[at] // kinds, cells[at] % kinds]
+    kept[2][draw + 1] = start + touched
+
+
+keep = njit(inline="always")(_keep)
+
+
+def _largest(kept: Any, centre: Any, spread: Any, least: float) -> Any:
+    """Give the largest score of each shift from what was written down; ``centre`` and ``spread`` by cell."""
+    cells, counts, ends = kept
+    largest = np.full(ends.size - 1, least)
+    for draw in range(largest.size):
+        for at in range(ends[draw], ends[draw + 1]):
+            cell = cells[at]
+            if spread[cell] > 0.0:
+                score = (np.sqrt(counts[at] + 0.375) - centre[cell]) / spread[cell]
+                largest[draw] = max(largest[draw], score)
+    return largest
+
+
+largest_loop = njit(cache=True, nogil=True)(_largest)
+
+
+def _shift(causes: Any, effects: Any, bounds: Any, window: Any, span: int, shifts: Any, scale: Any, kept: Any) -> Any:  # noqa: PLR0917
+    """Sum counts over shifts, roots of them, how many reach the observed, and the largest score of each shift.
+
+    ``scale`` is (observed, mean root, sd of roots), each (kind, kind); with an sd of 0 a pair has no
+    score. Cells without a count are not visited: they add the root of 0 in every shift, and the
+    largest score is never below the largest that a cell without a count has. ``kept`` is (cells,
+    counts, ends): what each shift counted is written there as long as there is room; the first end
+    is -1 if there is not, and all other results are the same.
     """
     observed, centre, spread = scale
     kinds = observed.shape[0]
-    total, roots, squares = np.zeros((kinds, kinds)), np.zeros((kinds, kinds)), np.zeros((kinds, kinds))
-    reached, largest = np.zeros((kinds, kinds), np.int64), np.full(shifts.size, -np.inf)
+    total, roots, reached = np.zeros((kinds, kinds)), np.zeros((kinds, kinds)), np.zeros((kinds, kinds), np.int64)
+    nothing, least = np.sqrt(0.375), -np.inf
+    for i in range(kinds):
+        for j in range(kinds):
+            roots[i, j] = shifts.size * nothing
+            reached[i, j] = shifts.size if observed[i, j] == 0 else 0
+            if spread[i, j] > 0.0:
+                least = max(least, (nothing - centre[i, j]) / spread[i, j])
+    largest, work = np.full(shifts.size, least), room(kinds)
+    counts, cells = work[0], work[1]
     for draw in range(shifts.size):
-        counts = count_loop(causes, effects, bounds, window, span, shifts[draw], kinds)
-        for i in range(kinds):
-            for j in range(kinds):
-                count = counts[i, j]
-                if count >= observed[i, j]:
-                    reached[i, j] += 1
-                root = np.sqrt(count + 0.375)
-                total[i, j] += count
-                roots[i, j] += root
-                squares[i, j] += root * root
-                if spread[i, j] > 0.0:
-                    score = (root - centre[i, j]) / spread[i, j]
-                    largest[draw] = max(largest[draw], score)
-    return total, roots, squares, reached, largest
+        touched = count_loop(causes, effects, bounds, window, (span, shifts[draw]), work)
+        keep(kept, draw, cells, counts, touched)
+        for at in range(touched):
+            i, j = cells[at] // kinds, cells[at] % kinds
+            count = counts[i, j]
+            counts[i, j] = 0
+            if count >= observed[i, j] > 0:
+                reached[i, j] += 1
+            root = np.sqrt(count + 0.375)
+            total[i, j] += count
+            roots[i, j] += root - nothing
+            if spread[i, j] > 0.0:
+                largest[draw] = max(largest[draw], (root - centre[i, j]) / spread[i, j])
+    return total, roots, reached, largest
 
 
 shift_loop = njit(cache=True, nogil=True)(_shift)

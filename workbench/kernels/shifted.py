@@ -25,7 +25,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_BLOCK_CELLS = 4_000_000
+_BLOCK_CELLS = 150_000  # what a processor holds close by (measured)
 #: Fewer independent values than this in the shift null, and its p is not to be trusted (measured).
 LEAST_RESOLUTION = 4.0
 #: Most that a straight drift or a daily rhythm may add to r, in sd of the shift null (measured).
