@@ -76,20 +76,23 @@ def _read(source: Source, context: Context) -> Iterator[Batch]:
         lines = lines_of(block, complete=_WHOLE)
         if documents is not None:
             lines = replace(lines, frame=documents.feed(lines.frame))
-        yield _batch(lines, context.host, grammar, seen)
+        changed = documents is not None or lines.rejects.height or lines.broken or b"\0" in block.text
+        yield _batch(lines, context.host, (grammar, seen), None if changed else block.text)
     if documents is not None:
         last = documents.rest()
         yield _batch(
-            Lines(frame=last, rejects=frames.empty(frames.REJECTS), records=last.height), context.host, grammar, seen
+            Lines(frame=last, rejects=frames.empty(frames.REJECTS), records=last.height), context.host, (grammar, seen)
         )
     yield grammar.finish().batch(skipped({}), frames.empty(frames.REJECTS))
     yield from damage_batches(source)
 
 
-def _batch(lines: Lines, host: str | None, grammar: KernelGrammar, seen: Seen) -> Batch:
+def _batch(lines: Lines, host: str | None, kept: tuple[KernelGrammar, Seen], content: bytes | None = None) -> Batch:
+    """Make a batch of lines; ``content`` holds the same lines and nothing else."""
+    grammar, seen = kept
     text = pl.col("text")
     frame, counts = _objects(lines.frame)
-    records, odd = _records(frame)
+    records, odd = _records(frame, content if frame is lines.frame else None)
     timed = _timed(records)
     bad = timed.filter(pl.col("ts").is_null())
     good = timed.filter(pl.col("ts").is_not_null()) if bad.height else timed
@@ -112,12 +115,12 @@ def _objects(lines: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
     return lines.filter(~blank & ~note), {"blank": int(blank.sum()), "metadata": int(note.sum())}
 
 
-def _records(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _records(lines: pl.DataFrame, content: bytes | None) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Give the fields of every line that is an object, and the rejects of the others."""
     text = lines["text"]
     odd = _odd(text) | ~(text.str.starts_with("{") & text.str.ends_with("}"))
     plain = lines.filter(~odd) if odd.any() else lines
-    fields = _fields(plain["text"])
+    fields = _fields(plain["text"], content if plain is lines else None)
     if fields is None:
         odd, plain = pl.repeat(value=True, n=lines.height, eager=True), plain.clear()
         fields = pl.DataFrame(schema=_SCHEMA)
@@ -136,12 +139,13 @@ def _odd(text: pl.Series) -> pl.Series:
     return odd.scatter(rows, text.gather(rows).str.contains(_ODD)) if rows.len() else odd
 
 
-def _fields(texts: pl.Series) -> pl.DataFrame | None:
+def _fields(texts: pl.Series, content: bytes | None) -> pl.DataFrame | None:
     """Read lines together; None where one of them is no JSON after all."""
     if texts.is_empty():
         return pl.DataFrame(schema=_SCHEMA)
     try:
-        fields = pl.read_ndjson(io.BytesIO(texts.str.join("\n")[0].encode()), schema=_SCHEMA)
+        content = content or texts.str.join("\n")[0].encode()
+        fields = pl.read_ndjson(io.BytesIO(content), schema=_SCHEMA)
     except pl.exceptions.PolarsError:
         return None
     return fields if fields.height == texts.len() else None
