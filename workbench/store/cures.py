@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 
-__all__ = ["advice", "pattern_of"]
+from workbench.model.mapping import Mapping as MappingFile
+from workbench.store.walk import clock_for
+
+__all__ = ["advice", "idle", "pattern_of"]
 
 _MOST_PATTERNS = 12
 _WHAT = {
@@ -62,3 +65,24 @@ def advice(cures: Iterable[tuple[str, Mapping[str, int]]]) -> list[str]:
         more = sum(records for _, (records, _) in ranked[_MOST_PATTERNS:])
         lines.append(f"{more:,} more wait in files of {len(ranked) - _MOST_PATTERNS} other patterns: see --json")
     return lines
+
+
+def idle(clocks: Sequence[tuple[str, str]], mapping: MappingFile | None, paths: Sequence[str]) -> list[str]:
+    """Name what was stated of files and fits none of them: most likely a slip.
+
+    Examples
+    --------
+    >>> idle([("*.log", "UTC"), ("bmc/*", "UTC")], None, ["n1/kern.log"])
+    ["--clock 'bmc/*=UTC' fits no file"]
+    """
+    told = [
+        f"--clock '{glob}={zone}' fits no file"
+        for glob, zone in clocks
+        if not any(clock_for(path, [(glob, zone)]) for path in paths)
+    ]
+    if mapping is not None:
+        for number, rule in enumerate(mapping.rules, start=1):
+            if all(rule.found(path) is None for path in paths):
+                place = "" if rule.line is None else f" (line {rule.line})"
+                told.append(f"rule {number}{place} of {mapping.name} fits no file")
+    return told

@@ -20,6 +20,7 @@ from workbench.readers.base import Reader
 from workbench.readers.tellingnames import telling_name
 from workbench.store.archive import with_members
 from workbench.store.compact import MANY_FILES, compact, crowded
+from workbench.store.cures import idle
 from workbench.store.known import LOADED, Known, context_json, known_files, same_known
 from workbench.store.look import look_or_reason
 from workbench.store.manifest import Snapshot, snapshot
@@ -304,6 +305,7 @@ def ingest(
             known=known, shelf=Shelf(one for same in known.values() for one in same), told=dict(files.select("source", "status").iter_rows()),
             unread=_unread(files), total=sum(one.size for one in found),
         )  # fmt: skip
+        run.notes += idle(stated.clocks, stated.mapping, [one.relative for one in found])
         try:
             candidates = looked(found, stated)
             if engine == "here":
