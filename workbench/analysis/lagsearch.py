@@ -145,6 +145,11 @@ class Search:
     shifts: int
     rng: np.random.Generator
 
+    @property
+    def lags(self) -> int:
+        """How many lags are searched."""
+        return 2 * self.half + 1
+
     def circle(self, seen: NDArray[np.bool_]) -> tuple[Ints, Ints]:
         """Choose the cells of the circle of time, and the shifts of it that are draws."""
         kept = kept_cells(seen, self.half)
