@@ -197,7 +197,8 @@ def shrunken(count: Ints, expected: Floats, level: float = 0.95) -> tuple[Floats
     Returns
     -------
     ratio, low, high : (place,) float64
-        Mean of the posterior and its central interval.
+        Mean of the posterior and its central interval, given the shape: too narrow where few counts
+        say little about it, and drawn in too far for a few places that are far out.
     shape : float
         The larger, the more alike the places are; 1e6: no spread beyond chance.
 
