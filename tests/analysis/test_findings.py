@@ -13,6 +13,7 @@ KEYS = {
         "raw_names",
         "kind",
         "scope",
+        "scale",
         "feature",
         "direction",
         "verdict",

@@ -5,7 +5,9 @@ Precedence, first that holds:
 1. no test was possible: **not observed**, **coincidence** ("no unexposed controls") or
    **not enough episodes**, as the examination says; a coverage below one half is not observed;
 2. the adjusted test passes BH at 5 %:
-   a. fewer than five usable episodes: **coincidence** ("too few independent episodes");
+   a. the design cannot carry a claim (one occurrence, say): the reading that the examination names;
+      fewer than five usable episodes (or the fewest of its scope): **coincidence** ("too few
+      independent episodes");
    b. leaving out one block of time undoes it: **coincidence** ("one epoch carries it");
    c. another check fails: **unstable**, naming it;
    d. it vanishes beside a signal that is already SUPPORTED: **proxy**;
@@ -33,13 +35,11 @@ import math
 from dataclasses import dataclass
 
 from workbench.analysis.checks import EPOCH, FAILED, NOT_DONE, PASSED
-from workbench.analysis.evidence import Evidence
+from workbench.analysis.evidence import NEEDED, Evidence
 from workbench.analysis.settings import Settings
 from workbench.model.verdict import Reading
 
 __all__ = ["Corrected", "Decision", "check_states", "decide"]
-
-NEEDED = ("placebo", "leave_one_out", "crossover")  # a claim is not SUPPORTED before these were done
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ def decide(evidence: Evidence, corrected: Corrected, settings: Settings, *, prox
 
 
 def _found(evidence: Evidence, corrected: Corrected, settings: Settings, proxy_of: str | None) -> Decision:
-    undone = [name for name in NEEDED if name not in evidence.checks or evidence.checks[name].state != PASSED]
+    undone = [name for name in evidence.needed if name not in evidence.checks or evidence.checks[name].state != PASSED]
     beyond = corrected.q <= settings.alpha
     obstacle = _obstacle(evidence, settings)
     if obstacle is not None:
@@ -117,8 +117,10 @@ def _found(evidence: Evidence, corrected: Corrected, settings: Settings, proxy_o
 
 
 def _obstacle(evidence: Evidence, settings: Settings) -> Decision | None:
-    """Too few episodes, or a check that fails."""
-    if evidence.sets < settings.least_episodes:
+    """Too few episodes, a design that cannot carry a claim, or a check that fails."""
+    if evidence.if_found is not None:
+        return Decision(reading=Reading(evidence.if_found.reading), about=evidence.if_found.why)
+    if evidence.sets < (evidence.least or settings.least_episodes):
         return Decision(reading=Reading.COINCIDENCE, about="too few independent episodes")
     failed = [name for name, check in evidence.checks.items() if check.state == FAILED]
     if "leave_one_out" in failed and evidence.checks["leave_one_out"].about == EPOCH:
@@ -148,9 +150,12 @@ def check_states(evidence: Evidence, corrected: Corrected, settings: Settings, *
     """State of every check, each under its own key.
 
     ``guard`` is passed where the finding stands with the guard, failed where it stands only
-    without; what was not asked, because nothing was found, is not done.
+    without; what was not asked, because nothing was found, is not done. Procedures of other scopes
+    and scales have their own checks, named in ``needed``.
     """
     states = {name: check.state for name, check in evidence.checks.items()}
+    if evidence.needed != NEEDED:
+        return {**dict.fromkeys(evidence.needed, NOT_DONE), **states, "proxy": proxy}
     if corrected.q_candidate <= settings.alpha:
         guard = PASSED
     else:

@@ -14,7 +14,10 @@ from workbench.kernels.effect import Share, Shift
 from workbench.model.verdict import Alarms, Lead
 from workbench.panel.fleet import SignalInfo
 
-__all__ = ["Blocked", "Evidence", "Standing"]
+__all__ = ["NEEDED", "Blocked", "Evidence", "Standing"]
+
+#: Checks of the host and GPU screen that must be done and passed before anything is SUPPORTED.
+NEEDED = ("placebo", "leave_one_out", "crossover")
 
 NOTHING = Shift(mean=math.nan, low=math.nan, high=math.nan, error=math.nan)
 
@@ -77,6 +80,16 @@ class Evidence:
     standing : Standing or None
     notes : mapping of str to float
         Sets and draws in numbers.
+    scale : str
+        ``seconds``, ``hours``, ``days``, ``change`` or ``recurrence``: which procedure measured it.
+    needed : tuple of str
+        Checks that must be done and passed before it is SUPPORTED.
+    least : int
+        Fewest units that can be SUPPORTED; 0: those of the settings.
+    if_found : Blocked or None
+        Reading where p passes although the design cannot carry a claim, such as one occurrence.
+    feature, moved : str
+        What moved, and the sentence that says so; "": written from ``family`` and the window.
     """
 
     info: SignalInfo
@@ -114,3 +127,9 @@ class Evidence:
     checks: Mapping[str, Check] = field(default_factory=dict)
     standing: Standing | None = None
     notes: Mapping[str, float] = field(default_factory=dict)
+    scale: str = "hours"
+    needed: tuple[str, ...] = NEEDED
+    least: int = 0
+    if_found: Blocked | None = None
+    feature: str = ""
+    moved: str = ""

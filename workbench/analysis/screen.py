@@ -78,6 +78,7 @@ class Screen:
                 "rank": rank,
                 "signal": v.signal,
                 "scope": v.scope,
+                "scale": v.scale,
                 "verdict": str(v.word),
                 "reading": v.reading_text,
                 "feature": v.feature,
@@ -134,7 +135,7 @@ class Screen:
 
 _SCHEMA = {
     "rank": pl.Int64(),
-    **dict.fromkeys(("signal", "scope", "verdict", "reading", "feature", "direction"), pl.String()),
+    **dict.fromkeys(("signal", "scope", "scale", "verdict", "reading", "feature", "direction"), pl.String()),
     **dict.fromkeys(("p", "q", "bound_u_sd", "shift_sd", "shift_low_sd", "shift_high_sd"), pl.Float64()),
     **dict.fromkeys(("share_affected", "odds_ratio_per_sd", "odds_ratio_time_matched_per_sd", "lead_s"), pl.Float64()),
     "lead_quality": pl.String(),

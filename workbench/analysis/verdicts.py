@@ -81,6 +81,7 @@ def verdict_of(
         signal=evidence.info.name,
         kind=evidence.info.kind,
         scope=evidence.scope,
+        scale=evidence.scale,
         raw_names=evidence.info.raw_names,
         incidents=evidence.incidents,
         episodes=evidence.episodes,

@@ -48,8 +48,8 @@ def span_text(near_s: float, far_s: float) -> str:
 
 def feature_text(evidence: Evidence) -> str:
     """Name what moved, such as ``level, 11 to 21 min before``; "" without a test."""
-    if not evidence.family:
-        return ""
+    if evidence.feature or not evidence.family:
+        return evidence.feature
     name = _NAMES.get(evidence.family, evidence.family)
     if evidence.info.kind == "event" and evidence.family == "level":
         name = "rate of events"
@@ -58,7 +58,7 @@ def feature_text(evidence: Evidence) -> str:
 
 def direction_of(evidence: Evidence) -> str:
     """``up`` or ``down``; "" without a test."""
-    return ("up" if evidence.up else "down") if evidence.family else ""
+    return ("up" if evidence.up else "down") if evidence.family or evidence.feature else ""
 
 
 def enough_episodes(tested: int, settings: Settings) -> dict[str, int]:
@@ -119,6 +119,8 @@ def _other(evidence: Evidence, decision: Decision, outcome: str) -> str:
 
 
 def _moved(evidence: Evidence, outcome: str) -> str:
+    if evidence.moved:
+        return evidence.moved
     higher, lower = _MOVES[evidence.family]
     move = higher if evidence.up else lower
     shift = ""

@@ -79,6 +79,7 @@ def finding_json(verdict: Verdict, rank: int) -> dict[str, Any]:
         "raw_names": list(verdict.raw_names),
         "kind": verdict.kind,
         "scope": verdict.scope,
+        "scale": verdict.scale,
         "feature": verdict.feature,
         "direction": verdict.direction,
         "verdict": str(verdict.word),

@@ -122,6 +122,8 @@ class Verdict:
         Written selector; metric id or written selector of the signal.
     kind, scope : str
         ``metric`` or ``event``; ``gpu``, ``host`` ...
+    scale : str
+        ``seconds``, ``hours``, ``days``, ``change`` or ``recurrence``.
     feature, direction : str
         What moved, in words; ``up`` or ``down``.
     p, q, bound_u : float
@@ -145,6 +147,7 @@ class Verdict:
     episodes: int
     tested: int
     provenance: Provenance
+    scale: str = "hours"
     raw_names: tuple[str, ...] = ()
     feature: str = ""
     direction: str = ""
