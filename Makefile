@@ -38,6 +38,7 @@ calibrate: install
 	$(BIN)/python benchmarks/calibrate_lag_screen.py
 	$(BIN)/python benchmarks/calibrate_coincidence.py
 	$(BIN)/python benchmarks/calibrate_propagation.py
+	$(BIN)/python benchmarks/calibrate_jobs.py
 	$(BIN)/python benchmarks/calibrate_recurrence.py
 	$(BIN)/python benchmarks/calibrate_change.py
 

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 from workbench.version import __version__
 
 if TYPE_CHECKING:
+    from workbench.analysis.byuser import by_user
     from workbench.analysis.change import change_points
     from workbench.analysis.coincidence import coincidence
     from workbench.analysis.lag import lag_correlation
     from workbench.analysis.lagscreen import lag_screen
     from workbench.analysis.propagation import propagation
+    from workbench.analysis.ranking import rank_members
     from workbench.analysis.recurrence import recurrence
     from workbench.hypotheses.judge import judge
     from workbench.hypotheses.ledger import ledger
@@ -46,6 +48,7 @@ _HOME = {
     "Provenance": "workbench.model.provenance",
     "Selector": "workbench.model.selector",
     "Verdict": "workbench.model.verdict",
+    "by_user": "workbench.analysis.byuser",
     "change": "workbench.model.signal",
     "change_points": "workbench.analysis.change",
     "coincidence": "workbench.analysis.coincidence",
@@ -59,6 +62,7 @@ _HOME = {
     "open": "workbench.store.store",
     "panel": "workbench.panel.select",
     "propagation": "workbench.analysis.propagation",
+    "rank_members": "workbench.analysis.ranking",
     "rate": "workbench.model.signal",
     "recurrence": "workbench.analysis.recurrence",
     "reconciled": "workbench.store.reconcile",
@@ -77,6 +81,7 @@ __all__ = [
     "Selector",
     "Verdict",
     "__version__",
+    "by_user",
     "change",
     "change_points",
     "coincidence",
@@ -90,6 +95,7 @@ __all__ = [
     "open",
     "panel",
     "propagation",
+    "rank_members",
     "rate",
     "recurrence",
     "reconciled",

@@ -10,7 +10,7 @@ import numpy as np
 from workbench.analysis.settings import Settings
 from workbench.model.incident import Incident
 from workbench.panel.align import Grid
-from workbench.panel.jobs import JobRun, control_runs, run_at
+from workbench.panel.jobs import JobRun, by_job, control_runs, run_at
 from workbench.timebase import MICROS, to_us
 
 __all__ = ["LEAST_CONTROLS", "JobSet", "JobSets", "Timing", "job_sets"]
@@ -107,9 +107,10 @@ def job_sets(runs: Sequence[JobRun], incidents: Sequence[Incident], timing: Timi
     past, ahead = round(timing.past_s * MICROS), round(settings.ahead_s * MICROS)
     first: dict[str, tuple[JobRun, int]] = {}
     hits: dict[str, list[int]] = {}
-    jobless = 0
+    jobless, known = 0, by_job(runs)
+    lasting = [run for run in runs if run.end_us - run.start_us >= past]
     for one in sorted(incidents, key=lambda item: (item.ts, item.id)):
-        run = None if one.job is None else run_at(runs, one.job, to_us(one.ts))
+        run = None if one.job is None else run_at(known, one.job, to_us(one.ts))
         if run is None:
             jobless += 1
             continue
@@ -124,7 +125,7 @@ def job_sets(runs: Sequence[JobRun], incidents: Sequence[Incident], timing: Timi
             near = any(at - past < hit < at + ahead for hit in hits.get(other.job, ()))
             return near or sum(abs(at - use) < past for use in served.get(other.key, ())) >= settings.reuse
 
-        controls = control_runs(runs, run, at, most=settings.controls, least_age_us=past, unfit=unfit)
+        controls = control_runs(lasting, run, at, most=settings.controls, least_age_us=past, unfit=unfit)
         if len(controls) >= LEAST_CONTROLS:
             sets.append(JobSet(runs=(run, *controls), at_us=at))
             for other in controls:

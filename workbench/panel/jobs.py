@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ from workbench.panel.select import metric_rows
 from workbench.store.store import Store
 from workbench.timebase import to_us
 
-__all__ = ["STILL_RUNNING", "JobRun", "JobView", "Members", "control_runs", "jobs", "run_at"]
+__all__ = ["STILL_RUNNING", "JobRun", "JobView", "Members", "by_job", "control_runs", "jobs", "run_at", "runs_of"]
 
 #: End of a run that was never seen to end.
 STILL_RUNNING = 2**62
@@ -84,17 +84,32 @@ class JobView:
     inputs: str = ""
 
 
-def run_at(runs: Sequence[JobRun], job: str, at_us: int) -> JobRun | None:
+def by_job(runs: Iterable[JobRun]) -> dict[str, list[JobRun]]:
+    """Give the runs of each job, by start."""
+    found: dict[str, list[JobRun]] = {}
+    for run in sorted(runs, key=lambda one: one.start_us):
+        found.setdefault(run.job, []).append(run)
+    return found
+
+
+def run_at(known: Mapping[str, Sequence[JobRun]], job: str, at_us: int) -> JobRun | None:
     """Give the run of a job that a moment belongs to: the last to have started by then.
+
+    Parameters
+    ----------
+    known : mapping of job to runs
+        As :func:`by_job` gives it.
+    job : str
+    at_us : int
 
     Examples
     --------
-    >>> runs = [JobRun(job="j", start_us=at, end_us=at + 5, hosts=()) for at in (0, 10)]
-    >>> run_at(runs, "j", 12).start_us, run_at(runs, "k", 12)
+    >>> known = by_job(JobRun(job="j", start_us=at, end_us=at + 5, hosts=()) for at in (0, 10))
+    >>> run_at(known, "j", 12).start_us, run_at(known, "k", 12)
     (10, None)
     """
-    begun = [run for run in runs if run.job == job and run.start_us <= at_us]
-    return max(begun, key=lambda run: run.start_us) if begun else None
+    begun = [run for run in known.get(job, ()) if run.start_us <= at_us]
+    return begun[-1] if begun else None
 
 
 def control_runs(
@@ -160,9 +175,7 @@ def jobs(store: Store, incidents: Sequence[Incident] = ()) -> JobView:
     NothingToDoError
         The store holds no job with hosts, or no metric of anything in a host.
     """
-    runs = _runs(store.jobs())
-    if not runs:
-        raise NothingToDoError("The store holds no job with hosts and a start; ingest the scheduler's accounting.")
+    runs = runs_of(store)
     inside, facts = _inside(store), _facts(store)
     if facts.is_empty():
         raise NothingToDoError("The store holds no metric of hosts or of anything in them; see store.catalog().")
@@ -182,7 +195,15 @@ def jobs(store: Store, incidents: Sequence[Incident] = ()) -> JobView:
     return JobView(runs=runs, signals=signals, read=read, inputs=f"{store.path.name}@{store.version}")
 
 
-def _runs(table: pl.DataFrame) -> tuple[JobRun, ...]:
+def runs_of(store: Store) -> tuple[JobRun, ...]:
+    """Give every run of a store that began and has hosts, by start and name.
+
+    Raises
+    ------
+    NothingToDoError
+        There is none.
+    """
+    table = store.jobs()
     found = [
         JobRun(
             job=row["entity"],
@@ -194,6 +215,8 @@ def _runs(table: pl.DataFrame) -> tuple[JobRun, ...]:
         )
         for row in table.filter(pl.col("start").is_not_null()).iter_rows(named=True)
     ]
+    if not any(run.hosts for run in found):
+        raise NothingToDoError("The store holds no job with hosts and a start; ingest the scheduler's accounting.")
     return tuple(sorted((run for run in found if run.hosts), key=lambda run: (run.start_us, run.job)))
 
 
