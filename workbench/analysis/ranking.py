@@ -218,22 +218,14 @@ def rank_members_of(view: JobView, run: JobRun, at_us: int, *, metrics: Sequence
     >>> rank_members_of(view, run, 5 * 3600 * MICROS).members["member"][0]
     'e'
     """
-    known = [info.name for info in view.signals]
-    for name in metrics or ():
-        if name not in known:
-            raise UnknownNameError("metric", name, known, "See store.catalog().")
+    names = _asked(view, metrics)
     timing = Timing.of(_HOUR_S)
-    age_s = (at_us - run.start_us) / MICROS
-    if age_s < 2 * _HOUR_S:
-        raise NothingToDoError(
-            f"{run.job} was {format_duration(round(age_s))} old: a job younger than 2 h has no past of its own, and raw levels "
-            "against the peers name the wrong member. See wb.explore."
-        )
+    age_s = _old_enough(run, at_us)
     cells = view.read([run], timing.grid(at_us))
     skip = max(0, int(np.ceil((timing.past_s - age_s) / timing.step_s)))  # bins before the job began
     board = _Board(run.hosts)
     left = []
-    for name in sorted(metrics or known):
+    for name in names:
         part = cells[name][0] if name in cells else None
         found = (
             None
@@ -264,6 +256,24 @@ def rank_members_of(view: JobView, run: JobRun, at_us: int, *, metrics: Sequence
             parameters={"job": run.job, "at": format_us(at_us), "metrics": None if metrics is None else list(metrics)},
         ),
     )  # fmt: skip
+
+
+def _asked(view: JobView, metrics: Sequence[str] | None) -> list[str]:
+    known = [info.name for info in view.signals]
+    for name in metrics or ():
+        if name not in known:
+            raise UnknownNameError("metric", name, known, "See store.catalog().")
+    return sorted(metrics or known)
+
+
+def _old_enough(run: JobRun, at_us: int) -> float:
+    age_s = (at_us - run.start_us) / MICROS
+    if age_s < 2 * _HOUR_S:
+        raise NothingToDoError(
+            f"{run.job} was {format_duration(round(age_s))} old: a job younger than 2 h has no past of its own, and raw levels "
+            "against the peers name the wrong member. See wb.explore."
+        )
+    return age_s
 
 
 class _Board:
